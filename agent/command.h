@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The subcommands of rigstat-agent. argv[0] is the subcommand's name; the result is the exit
+ * status: 0 done, 2 wrong usage, else err_exit_status(). Each prints its own errors. */
+#pragma once
+
+#include "common/base.h"
+
+int cmd_daemon(int argc, char **argv); /* continuous watch runs, streamed to the server */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A probe: something that measures and has series. The sampler owns probes, calls them on the
+ * loop thread only, gives them series numbers and writes what they collect into records.
+ *
+ * Life of a run:  declare -> begin (warm-up) -> collect* -> collect (edge) -> collect* ->
+ * collect (edge) -> summary. `collect` must empty what it took, so that an item lies wholly
+ * inside or outside the measured window. */
+#pragma once
+
+#include "agent/rights.h"
+#include "common/record.h"
+
+struct series_decl {
+	const char *metric, *kind, *unit; /* kind: "hist", "counter", "value", "absent" */
+	const char *label[4][2];	  /* pairs, ended by a NULL key */
+	const char *method;   /* "rigstat-wakeup/1"; the number changes with the values */
+	const char *omission; /* "keeps_deadlines" or NULL */
+	const char *state;    /* "exact" or NULL */
+	const char *reason;   /* for "absent": why; else NULL */
+	int64_t interval_ns, resolution_ns; /* 0: does not apply */
+};
+
+struct series_list; /* the declarations of one run */
+/* Returns the number of the new series in this run. Copies everything. */
+uint64_t series_declare(struct series_list *l, const struct series_decl *d);
+
+struct interval {
+	int64_t t0_ns; /* realtime at the begin */
+	int64_t dt_ns; /* boot time between the two collections */
+	bool measured; /* inside the measured window */
+};
+
+/* What a probe says about a run when it ends; measured window only. */
+struct run_summary {
+	struct marks marks;
+	struct {
+		uint64_t series, missed;
+	} * missed;
+	size_t missed_len, missed_cap;
+	uint64_t lost;
+	int64_t measure_cpu_ns; /* CPU time of measuring threads */
+};
+void run_summary_missed(struct run_summary *s, uint64_t series, uint64_t missed);
+void run_summary_done(struct run_summary *s);
+
+struct probe {
+	const char *name;
+	void (*declare)(struct probe *p, struct series_list *l);
+	/* Forget what has accumulated: the run begins now. May be NULL. */
+	void (*begin)(struct probe *p);
+	void (*collect)(struct probe *p, const struct interval *i, struct record_writer *w);
+	void (*summary)(struct probe *p, struct run_summary *s); /* may be NULL */
+	void (*free)(struct probe *p);
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Collects the probes once an interval and turns what they have into items of a record. Knows no
+ * run, no spool and no loop: session.c drives it. Loop thread only. */
+#pragma once
+
+#include "agent/probe.h"
+
+struct sampler;
+struct sampler *sampler_new(void) MUSTCHECK;
+void sampler_free(struct sampler *s); /* frees the probes */
+/* Takes ownership. Order of adding is the order of series numbers. */
+void sampler_add(struct sampler *s, struct probe *p);
+
+/* Begins a run: asks every probe for its series, writes the SERIES items, restarts the probes. */
+void sampler_begin(struct sampler *s, struct record_writer *w);
+/* One interval from the last collection until now into `w`; `measured` says which side of the
+ * window's edges it lies on. */
+void sampler_collect(struct sampler *s, bool measured, struct record_writer *w);
+/* Throws away what has accumulated since the last collection (after a pause). */
+void sampler_discard(struct sampler *s);
+/* What the probes say about the run; free with run_summary_done(). */
+void sampler_summary(struct sampler *s, struct run_summary *ret);
