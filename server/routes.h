@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The one table of all routes. */
+#pragma once
+
+#include "server/http.h"
+
+enum scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_WRITE, SCOPE_ADMIN };
+
+struct route {
+	enum http_method method; /* HTTP_GET also answers HEAD */
+	const char *path; /* "/api/v1/runs/{id}/histograms/{metric}"; "{rest*}" takes slashes */
+	enum scope scope; /* what a token must allow */
+	size_t body_max;  /* 0: a body is refused; larger ones get 413 before they are read */
+	unsigned int deadline_ms; /* until the answer must begin, 0 = 15 s; then 503 */
+	/* Replies and returns STEP_DONE, or starts something and returns STEP_WAIT. */
+	enum step (*begin)(struct request *req);
+};
+
+/* Ended by a row whose begin is NULL. */
+extern const struct route routes[];
+
+/* Finds the row; fills path parameters of req. NULL: no such path (*ret_allow empty) or another
+ * method is wanted (*ret_allow is the text of the Allow header). */
+const struct route *route_find(struct request *req, struct strbuf *ret_allow);
