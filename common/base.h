@@ -14,8 +14,8 @@
 #define NORETURN	 __attribute__((noreturn))
 
 /* Runs fn(&variable) when the variable goes out of scope. */
-#define CLEANUP(fn) __attribute__((cleanup(fn)))
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define CLEANUP(fn)			__attribute__((cleanup(fn)))
+#define ARRAY_LEN(a)			(sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #define NS_PER_SEC 1000000000LL

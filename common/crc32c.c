@@ -16,8 +16,7 @@ __attribute__((constructor)) static void make_tables(void)
 	}
 	for (uint32_t i = 0; i < 256; i++)
 		for (int t = 1; t < 8; t++)
-			tables[t][i] =
-				(tables[t - 1][i] >> 8) ^ tables[0][tables[t - 1][i] & 0xff];
+			tables[t][i] = (tables[t - 1][i] >> 8) ^ tables[0][tables[t - 1][i] & 0xff];
 }
 
 static uint32_t by_table(uint32_t crc, const unsigned char *p, size_t len)
@@ -30,7 +29,8 @@ static uint32_t by_table(uint32_t crc, const unsigned char *p, size_t len)
 		lo ^= crc;
 		crc = tables[7][lo & 0xff] ^ tables[6][(lo >> 8) & 0xff] ^
 		      tables[5][(lo >> 16) & 0xff] ^ tables[4][lo >> 24] ^ tables[3][hi & 0xff] ^
-		      tables[2][(hi >> 8) & 0xff] ^ tables[1][(hi >> 16) & 0xff] ^ tables[0][hi >> 24];
+		      tables[2][(hi >> 8) & 0xff] ^ tables[1][(hi >> 16) & 0xff] ^
+		      tables[0][hi >> 24];
 	}
 	for (; len; p++, len--)
 		crc = (crc >> 8) ^ tables[0][(crc ^ *p) & 0xff];
@@ -40,7 +40,7 @@ static uint32_t by_table(uint32_t crc, const unsigned char *p, size_t len)
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc,
-								  const unsigned char *p, size_t len)
+								 const unsigned char *p, size_t len)
 {
 	uint64_t c = crc;
 

@@ -76,7 +76,7 @@ struct hist_bucket {
 
 struct hist {
 	enum hist_scheme scheme;
-	int64_t base, width; /* HIST_LINEAR only */
+	int64_t base, width;   /* HIST_LINEAR only */
 	struct hist_bucket *b; /* sorted, disjoint, only non-empty ones */
 	size_t len, cap;
 	uint64_t count, overflow, negative, lost;

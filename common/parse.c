@@ -67,8 +67,8 @@ static const struct {
 	const char *unit;
 	double ns;
 } duration_units[] = {
-	{"ns", 1},   {"us", 1e3},    {"\xc2\xb5s", 1e3}, {"ms", 1e6}, {"s", 1e9},
-	{"m", 60e9}, {"min", 60e9}, {"h", 3600e9},      {"d", 86400e9},
+	{"ns", 1},   {"us", 1e3},   {"\xc2\xb5s", 1e3}, {"ms", 1e6},	{"s", 1e9},
+	{"m", 60e9}, {"min", 60e9}, {"h", 3600e9},	{"d", 86400e9},
 };
 
 static double unit_ns(const char *s, size_t len)
@@ -106,9 +106,9 @@ int parse_duration(const char *s, int64_t *ret_ns, struct err *reterr)
 	*ret_ns = llround(total);
 	return 0;
 bad:
-	return err_set(reterr, ERR_INVALID,
-		       "'%.40s' is not a duration; write a number with ns, us, ms, s, m or h, as 30s",
-		       s);
+	return err_set(
+		reterr, ERR_INVALID,
+		"'%.40s' is not a duration; write a number with ns, us, ms, s, m or h, as 30s", s);
 }
 
 int parse_size(const char *s, uint64_t *ret_bytes, struct err *reterr)

@@ -31,15 +31,15 @@ struct record_header {
 enum item_type {
 	ITEM_RUN_START = 1, /* JSON object: run_uid, kind, experiment, factors, workload, ... */
 	ITEM_RUN_END = 2,   /* JSON object: state, reason, window, cost, ... */
-	ITEM_SERIES = 3,    /* varint number, then JSON object: metric, unit, kind, labels, method */
-	ITEM_HIST = 4,	    /* varint series, zigzag t0_ns, varint dt_ns, encoded histogram */
-	ITEM_COUNTER = 5,   /* varint series, zigzag t0_ns, varint dt_ns, varint n, n x sample */
-	ITEM_VALUE = 6,	    /* varint series, f64: one scalar of the run */
-	ITEM_GAP = 7,	    /* JSON object: stream, from_seq, to_seq, samples, reason */
-	ITEM_BREACH = 8,    /* JSON object: t_ns, cpu, late_ns, holders [...] */
+	ITEM_SERIES = 3,  /* varint number, then JSON object: metric, unit, kind, labels, method */
+	ITEM_HIST = 4,	  /* varint series, zigzag t0_ns, varint dt_ns, encoded histogram */
+	ITEM_COUNTER = 5, /* varint series, zigzag t0_ns, varint dt_ns, varint n, n x sample */
+	ITEM_VALUE = 6,	  /* varint series, f64: one scalar of the run */
+	ITEM_GAP = 7,	  /* JSON object: stream, from_seq, to_seq, samples, reason */
+	ITEM_BREACH = 8,  /* JSON object: t_ns, cpu, late_ns, holders [...] */
 	ITEM_ENVIRONMENT = 9, /* JSON object of facts; the run refers to it by SHA-256 */
-	ITEM_PHASE = 10,    /* u8: 1 warm-up begins, 2 measured begins, 3 measured ended; i64 t_ns */
-	ITEM_LOG = 11,	    /* JSON object: t_ns, level, text */
+	ITEM_PHASE = 10, /* u8: 1 warm-up begins, 2 measured begins, 3 measured ended; i64 t_ns */
+	ITEM_LOG = 11,	 /* JSON object: t_ns, level, text */
 };
 
 /* Decoded ITEM_COUNTER sample: a delta of the raw counter with the time it was enabled and
@@ -95,7 +95,8 @@ struct item_counter {
 	uint64_t series;
 	int64_t t0_ns, dt_ns;
 	uint64_t n;
-	struct reader samples; /* for item_counter_next, n times */
+	struct reader samples;	    /* for item_counter_next, n times */
+	struct counter_sample last; /* what the next sample's deltas add to */
 };
 int item_counter_read(const struct record_item *it, struct item_counter *ret,
 		      struct err *reterr) MUSTCHECK;

@@ -13,23 +13,23 @@
 #include "common/strbuf.h"
 
 struct compare_side {
-	const char *name;     /* "A", "B" or a file name */
-	const char *selector; /* what a person asked for, shown as given */
+	const char *name;	 /* "A", "B" or a file name */
+	const char *selector;	 /* what a person asked for, shown as given */
 	struct run *const *runs; /* borrowed; order does not matter, run->order and started_ns do */
 	size_t n;
 };
 
 struct compare_options {
-	const char *metric;	/* NULL: the only one, or the best known one that both sides have */
+	const char *metric; /* NULL: the only one, or the best known one that both sides have */
 	const struct labels *labels; /* only series with these labels; NULL = all */
-	double confidence;	/* 0 = 0.95 */
-	double margin_rel;	/* < 0 = the metric's own */
-	const char *primary;	/* statistic that sets the word; NULL = the metric's own */
+	double confidence;	     /* 0 = 0.95 */
+	double margin_rel;	     /* < 0 = the metric's own */
+	const char *primary;	     /* statistic that sets the word; NULL = the metric's own */
 	const char *const *stats; /* rows wanted, e.g. "p50", "p99.9", "max", "mean", "over(47us)";
 				   * NULL-terminated; NULL = the metric's defaults */
-	const char *factor;	/* the factor under test; NULL = what differs between the sides */
-	bool anyway;		/* compare in spite of blocking environment differences */
-	bool corrected;		/* omission-corrected view where the source needs it */
+	const char *factor;	  /* the factor under test; NULL = what differs between the sides */
+	bool anyway;		  /* compare in spite of blocking environment differences */
+	bool corrected;		  /* omission-corrected view where the source needs it */
 };
 
 /* The result is the JSON document of docs/openapi.yaml (schema Comparison): a new reference.

@@ -12,12 +12,12 @@
 #include "common/model/run.h"
 
 struct import_options {
-	const char *format;	/* name of a format, NULL = detect */
-	const char *source;	/* file name for messages and the run's `source` */
-	const char *metric;	/* overrides the metric's name */
-	int64_t unit_ns;	/* ns of one unit of the file's values; 0 = as the file says, or the
-				 * format's convention with a note */
-	struct labels factors;	/* set on every run */
+	const char *format;    /* name of a format, NULL = detect */
+	const char *source;    /* file name for messages and the run's `source` */
+	const char *metric;    /* overrides the metric's name */
+	int64_t unit_ns;       /* ns of one unit of the file's values; 0 = as the file says, or the
+				* format's convention with a note */
+	struct labels factors; /* set on every run */
 	struct labels tags;
 	const char *experiment, *host;
 	int64_t interval_ns;	/* the tool's period when the file does not say; 0 unknown */
@@ -37,8 +37,8 @@ struct import_format {
 	const char *name, *title;
 	/* 0 = not mine .. 100 = certain */
 	int (*sniff)(const char *data, size_t len);
-	int (*read)(const char *data, size_t len, const struct import_options *o,
-		    struct runs *ret, struct err *reterr);
+	int (*read)(const char *data, size_t len, const struct import_options *o, struct runs *ret,
+		    struct err *reterr);
 };
 /* Ended by an entry whose name is NULL. */
 const struct import_format *import_formats(void);

@@ -10,8 +10,8 @@ enum better { BETTER_NONE, BETTER_LOWER, BETTER_HIGHER };
 struct metric {
 	const char *name, *unit, *title; /* "wakeup_latency", "ns", "wake-up latency" */
 	enum better better;
-	double margin_rel;     /* "worth caring about", relative; 0.01 = 1 % */
-	const char *primary;   /* statistic that sets the word: "p99" for distributions, "mean" */
+	double margin_rel;   /* "worth caring about", relative; 0.01 = 1 % */
+	const char *primary; /* statistic that sets the word: "p99" for distributions, "mean" */
 	const char *description;
 };
 

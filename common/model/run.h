@@ -33,11 +33,15 @@ enum series_kind {
 };
 
 /* How a source treats periods that it missed (coordinated omission). */
-enum omission { OMISSION_UNKNOWN, OMISSION_KEEPS_DEADLINES, OMISSION_SKIPS_MISSED,
-		OMISSION_INTENDED_TIME };
+enum omission {
+	OMISSION_UNKNOWN,
+	OMISSION_KEEPS_DEADLINES,
+	OMISSION_SKIPS_MISSED,
+	OMISSION_INTENDED_TIME
+};
 
 struct summary {
-	uint64_t n; /* runs */
+	uint64_t n;		    /* runs */
 	double min, avg, max, sdev; /* sample sdev (n-1) */
 	bool has_min, has_avg, has_max, has_sdev;
 };
@@ -48,8 +52,8 @@ enum value_state { VALUE_EXACT, VALUE_ESTIMATED, VALUE_DOUBTFUL };
 struct series {
 	char *metric;	      /* "wakeup_latency" */
 	struct labels labels; /* cpu=0, context=irq, device=loop0 ... */
-	char *unit;	      /* "ns", "%", "1", "bytes"; hist values are always ns when unit is ns */
-	char *method;	      /* "rigstat-wakeup/1", "cyclictest" ...; NULL when unknown */
+	char *unit;   /* "ns", "%", "1", "bytes"; hist values are always ns when unit is ns */
+	char *method; /* "rigstat-wakeup/1", "cyclictest" ...; NULL when unknown */
 	enum series_kind kind;
 	struct hist hist;
 	double value;
@@ -72,7 +76,7 @@ enum run_kind { RUN_MEASURED, RUN_WATCH, RUN_IMPORTED };
 enum run_state { RUN_RUNNING, RUN_OK, RUN_FAILED, RUN_ABORTED };
 
 struct run {
-	char uid[33];	   /* 128-bit hex minted by the agent or importer; "" when none yet */
+	char uid[33]; /* 128-bit hex minted by the agent or importer; "" when none yet */
 	enum run_kind kind;
 	enum run_state state;
 	char *host, *experiment, *source; /* source: file or tool; any may be NULL */

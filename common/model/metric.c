@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/model/metric.h"
+
+#define LATENCY(name, title, text)                                                                 \
+	{                                                                                          \
+		name, "ns", title, BETTER_LOWER, 0.01, "p99", text                                 \
+	}
+#define COUNT(name, unit, title, text)                                                             \
+	{                                                                                          \
+		name, unit, title, BETTER_NONE, 0.01, "mean", text                                 \
+	}
+
+static const struct metric metrics[] = {
+	LATENCY("wakeup_latency", "wake-up latency",
+		"Time from a timer's due time to the moment its thread ran."),
+	LATENCY("irq_latency", "interrupt latency",
+		"Time from a timer's due time to its interrupt handler."),
+	LATENCY("io_latency", "I/O latency", "Time from issue to completion of a block request."),
+	LATENCY("submit_latency", "I/O submission latency", "Time to submit an I/O (fio slat)."),
+	LATENCY("completion_latency", "I/O completion latency",
+		"Time from submission to completion of an I/O (fio clat)."),
+	LATENCY("runqueue_latency", "run-queue latency",
+		"Time that a runnable task waited for a CPU."),
+	LATENCY("os_noise", "OS noise", "Time taken from a busy thread by the system."),
+	LATENCY("hw_latency", "hardware latency", "Gap that neither system nor program caused."),
+	LATENCY("request_latency", "request latency", "Time from a request to its answer."),
+	LATENCY("lock_wait", "lock wait", "Time that a task waited for a contended lock."),
+	{"elapsed", "ns", "elapsed time", BETTER_LOWER, 0.01, "mean",
+	 "Wall time of the workload from start to exit."},
+	{"user_time", "ns", "user CPU time", BETTER_LOWER, 0.01, "mean",
+	 "User CPU time of the workload and its waited-for children."},
+	{"sys_time", "ns", "system CPU time", BETTER_LOWER, 0.01, "mean",
+	 "System CPU time of the workload and its waited-for children."},
+	{"max_rss", "bytes", "peak memory", BETTER_LOWER, 0.01, "mean",
+	 "Largest resident set of the workload or one of its children."},
+	{"unstalled_instructions", "%", "unstalled instructions", BETTER_HIGHER, 0.01, "mean",
+	 "Share of cycles in which the back end executed without a stall (HP Caliper, 2008)."},
+	{"cycles_in_application", "%", "cycles in the application", BETTER_HIGHER, 0.01, "mean",
+	 "Share of cycles that were attributed to the application."},
+	{"unstalled_cycles_pct", "%", "unstalled cycles", BETTER_HIGHER, 0.01, "mean",
+	 "Share of unhalted cycles in which at least one operation went through."},
+	{"retiring_slots_pct", "%", "retiring slots", BETTER_HIGHER, 0.01, "mean",
+	 "Share of pipeline slots that retired useful operations."},
+	{"ipc", "1", "instructions per cycle", BETTER_HIGHER, 0.01, "mean",
+	 "Instructions divided by unhalted cycles of the same group."},
+	{"cpu_ghz", "GHz", "CPU frequency", BETTER_NONE, 0.01, "mean",
+	 "Unhalted cycles divided by the CPU time in which they were counted."},
+	{"cycle_share", "%", "cycle share", BETTER_HIGHER, 0.01, "mean",
+	 "Share of sampled cycles that belong to a named application."},
+	{"time_share", "%", "time share", BETTER_HIGHER, 0.01, "mean",
+	 "Share of sampled CPU time (not cycles) that belongs to a named application."},
+	{"breaches_per_hour", "1/h", "breaches an hour", BETTER_LOWER, 0.01, "mean",
+	 "Samples above the threshold, for each hour measured."},
+	{"iops", "1/s", "I/O operations a second", BETTER_HIGHER, 0.01, "mean",
+	 "Completed I/O operations a second."},
+	{"throughput", "bytes/s", "throughput", BETTER_HIGHER, 0.01, "mean",
+	 "Bytes moved a second."},
+	{"ops_per_second", "1/s", "operations a second", BETTER_HIGHER, 0.01, "mean",
+	 "Operations a second, as the tool counts them."},
+	COUNT("task_clock", "ns/s", "task clock", "CPU time of tasks, each second."),
+	COUNT("context_switches", "1/s", "context switches", "Context switches a second."),
+	COUNT("migrations", "1/s", "migrations", "Moves of tasks between CPUs a second."),
+	COUNT("page_faults", "1/s", "page faults", "Page faults a second."),
+	COUNT("instructions", "1/s", "instructions", "Instructions retired a second."),
+	COUNT("cycles", "1/s", "cycles", "Unhalted cycles a second."),
+	{0},
+};
+
+static const struct metric unknown = {
+	"", "1", "", BETTER_NONE, METRIC_MARGIN_DEFAULT, "mean", "",
+};
+
+const struct metric *metric_find(const char *name)
+{
+	for (const struct metric *m = metrics; m->name; m++)
+		if (!strcmp(m->name, name))
+			return m;
+	return &unknown;
+}
+
+const struct metric *metric_all(void)
+{
+	return metrics;
+}
+
+const char *better_name(enum better b)
+{
+	static const char *const names[] = {"none", "lower", "higher"};
+
+	return names[b];
+}
