@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of formats, detection by shape, and what is done to every file's runs. */
+#include "common/import/formats.h"
+#include "common/import/gunzip.h"
+
+/* Sorted by how sure their shape is; the first of equals wins. */
+static const struct import_format *const table[] = {
+	&import_delay_count, &import_summary_csv, &import_rigstat_json, &import_csv, &import_columns,
+};
+
+const struct import_format *import_formats(void)
+{
+	static struct import_format list[ARRAY_LEN(table) + 1];
+
+	/* The same bytes at every call, so that calling from two threads is harmless. */
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		list[i] = *table[i];
+	return list;
+}
+
+void import_result_done(struct import_result *r)
+{
+	runs_done(&r->runs);
+	r->format = NULL;
+}
+
+static const struct import_format *format_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (!strcmp(table[i]->name, name))
+			return table[i];
+	return NULL;
+}
+
+static const struct import_format *format_detected(const char *data, size_t len)
+{
+	const struct import_format *best = NULL;
+	int sure = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		int s = table[i]->sniff(data, len);
+
+		if (s <= sure)
+			continue;
+		sure = s;
+		best = table[i];
+	}
+	return best;
+}
+
+static int choose(const char *data, size_t len, const struct import_options *o,
+		  const struct import_format **ret, struct err *reterr)
+{
+	*ret = o && o->format ? format_named(o->format) : format_detected(data, len);
+	if (*ret)
+		return 0;
+	if (o && o->format)
+		return err_set(reterr, ERR_INVALID, "no format is named '%.60s'", o->format);
+	return err_set(reterr, ERR_INVALID,
+		       "%s: the shape of this file is not one that rigstat reads; name its format, or "
+		       "give one number a line, a CSV with a header, or a run document",
+		       import_source(o));
+}
+
+/* One name for the metric of a file that has only one. */
+static int rename_metric(struct runs *rs, const struct import_options *o, struct err *reterr)
+{
+	const char *present = NULL;
+
+	if (!o || !o->metric)
+		return 0;
+	for (size_t i = 0; i < rs->len; i++)
+		for (size_t k = 0; k < rs->v[i]->series_len; k++) {
+			const char *metric = rs->v[i]->series[k].metric;
+
+			if (!strcmp(metric, o->metric))
+				return 0; /* the file already has it */
+			if (present && strcmp(present, metric))
+				return err_set(reterr, ERR_INVALID,
+					       "%s: has several metrics (%.60s, %.60s ...): --metric names "
+					       "one of a file that has only one",
+					       import_source(o), present, metric);
+			present = metric;
+		}
+	for (size_t i = 0; i < rs->len; i++)
+		for (size_t k = 0; k < rs->v[i]->series_len; k++) {
+			free(rs->v[i]->series[k].metric);
+			rs->v[i]->series[k].metric = xstrdup(o->metric);
+		}
+	return 0;
+}
+
+static void apply_options(struct run *r, const struct import_options *o)
+{
+	for (size_t i = 0; i < o->factors.len; i++)
+		labels_set(&r->factors, o->factors.v[i].key, o->factors.v[i].value);
+	for (size_t i = 0; i < o->tags.len; i++)
+		labels_set(&r->tags, o->tags.v[i].key, o->tags.v[i].value);
+	for (size_t i = 0; o->interval_ns && i < r->series_len; i++)
+		if (r->series[i].kind == SERIES_HIST && !r->series[i].interval_ns)
+			r->series[i].interval_ns = o->interval_ns;
+}
+
+static int check_run(const struct run *r, const struct import_options *o, struct err *reterr)
+{
+	for (size_t i = 0; i < r->series_len; i++) {
+		const struct series *s = &r->series[i];
+
+		if (s->kind == SERIES_HIST && hist_check(&s->hist, reterr))
+			return err_prefix(reterr, "%s: %s: ", import_source(o), s->metric);
+	}
+	return 0;
+}
+
+static int finish(struct runs *rs, const struct import_options *o, struct err *reterr)
+{
+	size_t series = 0;
+	int rc = rename_metric(rs, o, reterr);
+
+	for (size_t i = 0; !rc && i < rs->len; i++) {
+		if (o)
+			apply_options(rs->v[i], o);
+		series += rs->v[i]->series_len;
+		rc = check_run(rs->v[i], o, reterr);
+	}
+	if (!rc && !series)
+		return err_set(reterr, ERR_INVALID, "%s: no data in it", import_source(o));
+	return rc;
+}
+
+static int import_plain(const char *data, size_t len, const struct import_options *o,
+			struct import_result *ret, struct err *reterr)
+{
+	const struct import_format *format;
+	int rc;
+
+	if (!len)
+		return err_set(reterr, ERR_INVALID, "%s: the file is empty", import_source(o));
+	rc = choose(data, len, o, &format, reterr);
+	if (rc)
+		return rc;
+	ret->format = format->name;
+	rc = format->read(data, len, o, &ret->runs, reterr);
+	return rc ? rc : finish(&ret->runs, o, reterr);
+}
+
+int import_bytes(const char *data, size_t len, const struct import_options *o,
+		 struct import_result *ret, struct err *reterr)
+{
+	struct strbuf plain = {0};
+	int rc = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (gunzip_is(data, len)) {
+		rc = gunzip_bytes(data, len, &plain, reterr);
+		if (rc)
+			return err_prefix(reterr, "%s: ", import_source(o));
+		data = plain.data ? plain.data : "";
+		len = plain.len;
+	}
+	rc = import_plain(data, len, o, ret, reterr);
+	strbuf_done(&plain);
+	if (rc)
+		import_result_done(ret);
+	return rc;
+}

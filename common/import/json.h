@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* JSON of foreign tools: bounded, with errors that name line and column. */
+#pragma once
+
+#include "common/import/scan.h"
+
+/* A parsed document costs about ten times its text. */
+#define JSON_BYTES_MAX ((size_t)64 << 20)
+
+/* The next document in *s (any whitespace before it); *s is moved behind it. */
+int json_next(struct span *s, const struct import_options *o, const char *begin, json_t **ret,
+	      struct err *reterr) MUSTCHECK;
+/* The only document: text before the first line that begins with '{' or '[' is skipped. */
+int json_only(const char *data, size_t len, const struct import_options *o, json_t **ret,
+	      struct err *reterr) MUSTCHECK;
+/* From the first line that begins with '{' or '['; p = NULL when there is none. */
+struct span json_begin(const char *data, size_t len);
+/* True when the first non-blank byte is '{' or '[' and the head holds `"key"`. */
+bool json_sniff(const char *data, size_t len, const char *key);
+
+/* A whole number of 0 or more; strings of digits count. */
+bool json_get_u64(const json_t *v, uint64_t *ret);
+bool json_get_number(const json_t *v, double *ret);
+/* NULL when absent or no string. */
+const char *json_get_text(const json_t *object, const char *key);
