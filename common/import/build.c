@@ -38,8 +38,8 @@ struct series *import_value(struct run *r, const char *metric, const char *unit,
 	return s;
 }
 
-struct series *import_absent(struct run *r, const char *metric, const char *unit,
-			     const char *fmt, ...)
+struct series *import_absent(struct run *r, const char *metric, const char *unit, const char *fmt,
+			     ...)
 {
 	struct series *s = run_add_series(r, metric, SERIES_ABSENT, unit);
 	char text[300];
@@ -68,7 +68,8 @@ int import_unit(struct run *r, const struct import_options *o, int64_t said_ns,
 
 	if (said_ns && asked && said_ns != asked)
 		return err_set(reterr, ERR_INVALID,
-			       "%s: the file says that its unit is %s, but --unit says %s; leave --unit out",
+			       "%s: the file says that its unit is %s, but --unit says %s; leave "
+			       "--unit out",
 			       import_source(o), unit_ns_name(said_ns), unit_ns_name(asked));
 	*ret_ns = said_ns ? said_ns : asked ? asked : convention_ns;
 	if (!said_ns && !asked)
@@ -89,8 +90,8 @@ int import_bucket(struct hist *h, int64_t k, int64_t unit_ns, uint64_t n, struct
 		return 0;
 	}
 	if (__builtin_mul_overflow(k, unit_ns, &lo) || __builtin_add_overflow(lo, unit_ns, &hi))
-		return err_set(reterr, ERR_LIMIT, "bucket %" PRId64 " leaves the range of 292 years",
-			       k);
+		return err_set(reterr, ERR_LIMIT,
+			       "bucket %" PRId64 " leaves the range of 292 years", k);
 	return hist_append(h, lo, hi, n, reterr);
 }
 
@@ -107,7 +108,8 @@ void import_overflow(struct run *r, struct series *s, const struct import_option
 	if (edge_ns < last) {
 		edge_ns = last;
 		run_note(r, "inferred-overflow-edge",
-			 "%" PRIu64 " samples are in the overflow and the file does not say where it "
+			 "%" PRIu64
+			 " samples are in the overflow and the file does not say where it "
 			 "begins; taken as the end of the last bucket, %" PRId64
 			 " ns (--overflow-from overrides)",
 			 n, edge_ns);

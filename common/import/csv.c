@@ -18,17 +18,27 @@
 #define ROWS_MAX   100000
 #define LEVELS_MAX 8
 
-enum role { ROLE_METRIC, ROLE_FACTOR, ROLE_ORDER, ROLE_BLOCK, ROLE_HOST, ROLE_BOOT,
-	    ROLE_EXPERIMENT, ROLE_EXCLUDED };
+enum role {
+	ROLE_METRIC,
+	ROLE_FACTOR,
+	ROLE_ORDER,
+	ROLE_BLOCK,
+	ROLE_HOST,
+	ROLE_BOOT,
+	ROLE_EXPERIMENT,
+	ROLE_EXCLUDED
+};
 
 static const struct {
 	const char *name;
 	enum role role;
 } known_columns[] = {
-	{"order", ROLE_ORDER},	  {"index", ROLE_ORDER}, {"run", ROLE_ORDER},
-	{"iteration", ROLE_ORDER}, {"block", ROLE_BLOCK}, {"pair", ROLE_BLOCK},
-	{"host", ROLE_HOST},	  {"boot", ROLE_BOOT},	 {"boot_id", ROLE_BOOT},
-	{"experiment", ROLE_EXPERIMENT},		 {"excluded", ROLE_EXCLUDED},
+	{"order", ROLE_ORDER},	     {"index", ROLE_ORDER},
+	{"run", ROLE_ORDER},	     {"iteration", ROLE_ORDER},
+	{"block", ROLE_BLOCK},	     {"pair", ROLE_BLOCK},
+	{"host", ROLE_HOST},	     {"boot", ROLE_BOOT},
+	{"boot_id", ROLE_BOOT},	     {"experiment", ROLE_EXPERIMENT},
+	{"excluded", ROLE_EXCLUDED},
 };
 
 struct column {
@@ -41,7 +51,7 @@ struct column {
 	bool has_zero;
 	int64_t levels[LEVELS_MAX];
 	size_t level_rows[LEVELS_MAX], levels_len;
-	bool many;	   /* more levels than LEVELS_MAX */
+	bool many; /* more levels than LEVELS_MAX */
 };
 
 struct table {
@@ -52,8 +62,8 @@ struct table {
 
 static bool cell_is_empty(const char *text)
 {
-	return !*text || !strcmp(text, "-") || !strcasecmp(text, "na") || !strcasecmp(text, "nan") ||
-	       !strcasecmp(text, "null");
+	return !*text || !strcmp(text, "-") || !strcasecmp(text, "na") ||
+	       !strcasecmp(text, "nan") || !strcasecmp(text, "null");
 }
 
 /* "p99 [us]", "time (ms)", "p99_us": the unit leaves the name. */
@@ -170,8 +180,8 @@ static void decide_roles(struct table *t, const struct import_options *o)
 		t->columns[t->len - 1].role = ROLE_METRIC;
 }
 
-static int first_pass(struct table *t, const char *data, size_t len,
-		      const struct import_options *o, struct err *reterr)
+static int first_pass(struct table *t, const char *data, size_t len, const struct import_options *o,
+		      struct err *reterr)
 {
 	int rc = csv_open(&t->csv, data, len, o, reterr);
 
@@ -212,9 +222,10 @@ static int add_metric(const struct table *t, const struct column *c, const char 
 
 	if (o && o->unit_ns) {
 		if (c->unit && c->unit_ns != (double)o->unit_ns)
-			return scan_error(&t->csv.scan, NULL, reterr,
-					  "the header gives column %s its own unit; leave --unit out",
-					  c->name);
+			return scan_error(
+				&t->csv.scan, NULL, reterr,
+				"the header gives column %s its own unit; leave --unit out",
+				c->name);
 		unit_ns = (double)o->unit_ns;
 		unit = "ns";
 	}
@@ -281,7 +292,8 @@ static void note_inferred(const struct table *t, struct run *r)
 
 		if (c->role == ROLE_FACTOR && !c->sure && c->numeric)
 			run_note(r, "inferred-factor",
-				 "column %s has %zu whole values, each equally often; read as a factor "
+				 "column %s has %zu whole values, each equally often; read as a "
+				 "factor "
 				 "(--metric %s reads it as what was measured)",
 				 c->name, c->levels_len, c->name);
 	}
@@ -313,9 +325,10 @@ static int table_read(const char *data, size_t len, const struct import_options 
 	int rc = first_pass(&t, data, len, o, reterr);
 
 	if (!rc && !has_metric(&t))
-		rc = err_set(reterr, ERR_INVALID,
-			     "%s: no column holds numbers that were measured; name one with --metric",
-			     import_source(o));
+		rc = err_set(
+			reterr, ERR_INVALID,
+			"%s: no column holds numbers that were measured; name one with --metric",
+			import_source(o));
 	if (!rc)
 		rc = second_pass(&t, data, len, o, ret, reterr);
 	for (size_t i = 0; i < t.len; i++) {
@@ -337,18 +350,32 @@ static bool next_line(struct scan *s, struct span *ret)
 	return false;
 }
 
-static bool all_numbers(struct span line, char sep)
+/* What one line holds when it is split at `sep`. */
+struct line_shape {
+	size_t cells, numbers;
+};
+
+static struct line_shape shape_of(struct span line, char sep)
 {
+	struct line_shape shape = {0, 0};
+	struct strbuf quoted = {0};
 	struct span cell;
 	double v;
-	bool any = false;
 
-	while (sep == ' ' || !sep ? span_word(&line, &cell) : span_field(&line, sep, &cell)) {
-		if (!span_double(span_trim(cell), &v))
-			return false;
-		any = true;
+	while (sep == ' ' || !sep ? span_word(&line, &cell)
+				  : span_cell(&line, sep, &quoted, &cell)) {
+		shape.cells++;
+		shape.numbers += span_double(span_trim(cell), &v);
 	}
-	return any;
+	strbuf_done(&quoted);
+	return shape;
+}
+
+static bool all_numbers(struct span line, char sep)
+{
+	struct line_shape shape = shape_of(line, sep);
+
+	return shape.cells > 0 && shape.numbers == shape.cells;
 }
 
 static int numbers_read(struct scan *s, struct span line, const struct import_options *o,
@@ -359,16 +386,19 @@ static int numbers_read(struct scan *s, struct span line, const struct import_op
 		double v;
 
 		if (span_count_words(line) > 1)
-			return scan_error(s, line.p, reterr,
-					  "several columns and no header: which one was measured? Put a "
-					  "line of names first");
+			return scan_error(
+				s, line.p, reterr,
+				"several columns and no header: which one was measured? Put a "
+				"line of names first");
 		if (!span_double(line, &v))
-			return scan_error(s, line.p, reterr, "'%.*s' is not a number", SPAN_ARG(line));
+			return scan_error(s, line.p, reterr, "'%.*s' is not a number",
+					  SPAN_ARG(line));
 		if (ret->len == ROWS_MAX)
-			return scan_error(s, NULL, reterr,
-					  "more than %d lines: each line is read as one run; import "
-					  "samples as a histogram",
-					  ROWS_MAX);
+			return scan_error(
+				s, NULL, reterr,
+				"more than %d lines: each line is read as one run; import "
+				"samples as a histogram",
+				ROWS_MAX);
 		r = import_run(ret, o);
 		r->order = (uint32_t)ret->len;
 		if (o && o->unit_ns)
@@ -392,33 +422,11 @@ static int columns_read(const char *data, size_t len, const struct import_option
 				      : table_read(data, len, o, ret, reterr);
 }
 
-/* The shape of the first two lines: ret_sep of the first one, and whether each has numbers only. */
+/* The first two lines of data. */
 struct shape {
 	char sep;
-	bool first_numbers, second_numbers, second_any;
-	size_t first_cells, second_cells;
+	struct line_shape first, second;
 };
-
-static size_t count_cells(struct span line, char sep)
-{
-	struct span cell;
-	size_t n = 0;
-
-	while (sep == ' ' || !sep ? span_word(&line, &cell) : span_field(&line, sep, &cell))
-		n++;
-	return n;
-}
-
-static bool any_number(struct span line, char sep)
-{
-	struct span cell;
-	double v;
-
-	while (sep == ' ' || !sep ? span_word(&line, &cell) : span_field(&line, sep, &cell))
-		if (span_double(span_trim(cell), &v))
-			return true;
-	return false;
-}
 
 static bool look_at_shape(const char *data, size_t len, struct shape *ret)
 {
@@ -430,38 +438,39 @@ static bool look_at_shape(const char *data, size_t len, struct shape *ret)
 	if (!next_line(&s, &line))
 		return false;
 	ret->sep = csv_separator(line);
-	ret->first_numbers = all_numbers(line, ret->sep);
-	ret->first_cells = count_cells(line, ret->sep);
-	if (!next_line(&s, &line))
-		return true;
-	ret->second_numbers = all_numbers(line, ret->sep);
-	ret->second_any = any_number(line, ret->sep);
-	ret->second_cells = count_cells(line, ret->sep);
+	ret->first = shape_of(line, ret->sep);
+	if (next_line(&s, &line))
+		ret->second = shape_of(line, ret->sep);
 	return true;
+}
+
+static bool is_table(const struct shape *s)
+{
+	return s->first.numbers < s->first.cells && s->first.cells == s->second.cells &&
+	       s->second.numbers > 0;
 }
 
 static int csv_sniff(const char *data, size_t len)
 {
-	struct shape shape;
+	struct shape s;
 
-	if (!look_at_shape(data, len, &shape) || !shape.sep || shape.sep == ' ')
+	if (!look_at_shape(data, len, &s) || !s.sep || s.sep == ' ')
 		return 0;
-	return !shape.first_numbers && shape.second_any && shape.first_cells == shape.second_cells
-		       ? 30
-		       : 0;
+	if (is_table(&s))
+		return 30;
+	/* Ragged rows: read it for the sake of the message. */
+	return !s.first.numbers && s.second.numbers > 0 ? 10 : 0;
 }
 
 static int columns_sniff(const char *data, size_t len)
 {
-	struct shape shape;
+	struct shape s;
 
-	if (!look_at_shape(data, len, &shape))
+	if (!look_at_shape(data, len, &s) || (s.sep && s.sep != ' '))
 		return 0;
-	if (shape.first_numbers && (!shape.sep || shape.sep == ' '))
+	if (s.first.numbers == s.first.cells)
 		return 25;
-	if ((shape.sep && shape.sep != ' ') || shape.first_cells != shape.second_cells)
-		return 0;
-	return shape.second_numbers || (shape.second_any && shape.first_cells > 1) ? 20 : 0;
+	return is_table(&s) ? 20 : 0;
 }
 
 const struct import_format import_csv = {

@@ -75,8 +75,8 @@ int csv_open(struct csv_table *t, const char *data, size_t len, const struct imp
 	rc = split(t, line, &t->names, &t->columns, reterr);
 	for (size_t i = 0; !rc && i < t->columns; i++) {
 		if (!*t->names[i])
-			return scan_error(&t->scan, NULL, reterr, "column %zu has no name in the header",
-					  i + 1);
+			return scan_error(&t->scan, NULL, reterr,
+					  "column %zu has no name in the header", i + 1);
 		if (csv_column(t, t->names[i]) != (int)i)
 			return scan_error(&t->scan, NULL, reterr, "two columns are named '%s'",
 					  t->names[i]);
@@ -99,8 +99,9 @@ int csv_row(struct csv_table *t, struct err *reterr)
 	if (rc)
 		return rc;
 	if (t->cells_len != t->columns)
-		return scan_error(&t->scan, NULL, reterr, "%zu cells, but the header has %zu columns%s",
-				  t->cells_len, t->columns,
+		return scan_error(&t->scan, NULL, reterr,
+				  "%zu cells, but the header has %zu columns%s", t->cells_len,
+				  t->columns,
 				  t->sep == ',' && t->cells_len > t->columns
 					  ? " (decimal commas? use points, or ; between cells)"
 					  : "");

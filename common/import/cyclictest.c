@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define THREADS_MAX   4096
+#define THREADS_MAX 4096
 /* cyclictest's min starts here and stays when every latency is larger. */
 #define MIN_UNTOUCHED 1000000
 
@@ -82,7 +82,8 @@ static int read_row(struct cyclic *c, struct span row, struct err *reterr)
 			return rc;
 	}
 	if (!span_word(&rest, &word) || !span_i64(word, &index))
-		return scan_error(&c->scan, word.p, reterr, "'%.*s' is not a bucket", SPAN_ARG(word));
+		return scan_error(&c->scan, word.p, reterr, "'%.*s' is not a bucket",
+				  SPAN_ARG(word));
 	if (index <= c->last_index)
 		return scan_error(&c->scan, word.p, reterr,
 				  "bucket %" PRId64 " after bucket %" PRId64 ": two files in one?",
@@ -112,7 +113,8 @@ static int read_footer(struct cyclic *c, struct span values, struct footer *ret,
 
 	if (ret->line)
 		return scan_error(&c->scan, NULL, reterr,
-				  "the same footer again (first in line %zu): two files in one?", ret->line);
+				  "the same footer again (first in line %zu): two files in one?",
+				  ret->line);
 	ret->line = c->scan.no;
 	while (span_word(&values, &word)) {
 		uint64_t unsigned_value;
@@ -121,8 +123,8 @@ static int read_footer(struct cyclic *c, struct span values, struct footer *ret,
 		/* A clock that went back makes a negative difference, printed as 2^64 - n. */
 		if (!span_i64(word, &v)) {
 			if (!span_u64(word, &unsigned_value))
-				return scan_error(&c->scan, word.p, reterr, "'%.*s' is not a number",
-						  SPAN_ARG(word));
+				return scan_error(&c->scan, word.p, reterr,
+						  "'%.*s' is not a number", SPAN_ARG(word));
 			ret->out_of_range = true;
 			v = -1;
 		}
@@ -184,14 +186,21 @@ static void look_for_command(struct cyclic *c, struct span line)
 		rt_args_parse(span_from(line, at), &c->args);
 }
 
+/* Live lines end with cursor codes and may share the line. */
+static bool is_start(struct span line)
+{
+	const char *at = span_find(line, "# Histogram");
+
+	return at && span_is(span_from(line, at), "# Histogram");
+}
+
 static bool find_histogram(struct cyclic *c)
 {
 	struct span line;
 
 	while (scan_line(&c->scan, &line)) {
 		line = unquote(line);
-		/* Live lines may end with cursor codes and share the line. */
-		if (span_is(line, "# Histogram"))
+		if (is_start(line))
 			return true;
 		look_for_command(c, line);
 	}
@@ -256,8 +265,9 @@ static int check_shape(struct cyclic *c, struct err *reterr)
 	int rc;
 
 	if (!c->min.line || !c->max.line)
-		return scan_error(&c->scan, NULL, reterr,
-				  "the file ends before its footers (Min and Max Latencies): it is cut off");
+		return scan_error(
+			&c->scan, NULL, reterr,
+			"the file ends before its footers (Min and Max Latencies): it is cut off");
 	if (!threads)
 		return scan_error(&c->scan, NULL, reterr, "no thread was measured");
 	if (!c->columns) { /* every sample overflowed, and empty rows are left out */
@@ -297,14 +307,16 @@ static int set_extremes(struct cyclic *c, struct run *r, struct hist *h, size_t 
 		return 0;
 	if (max < 0) {
 		run_note(r, "clock-went-back",
-			 "thread %zu: a negative latency was printed as a huge number; it is counted "
+			 "thread %zu: a negative latency was printed as a huge number; it is "
+			 "counted "
 			 "in the overflow and the maximum is not known",
 			 i);
 		return 0;
 	}
 	if (__builtin_mul_overflow(min, c->unit_ns, &min) ||
 	    __builtin_mul_overflow(max, c->unit_ns, &max))
-		return scan_error(&c->scan, NULL, reterr, "thread %zu: the latency is too large", i);
+		return scan_error(&c->scan, NULL, reterr, "thread %zu: the latency is too large",
+				  i);
 	if (c->min.v[i] == MIN_UNTOUCHED && c->max.v[i] > MIN_UNTOUCHED && !h->len) {
 		h->max = max;
 		h->has_max = true;
@@ -330,7 +342,8 @@ static int add_thread(struct cyclic *c, struct run *r, size_t i, struct err *ret
 	memset(&c->hists[i], 0, sizeof(c->hists[i]));
 	if (c->total.line && (uint64_t)c->total.v[i] != s->hist.count)
 		return err_set(reterr, ERR_INVALID,
-			       "%s:%zu: Total says %" PRId64 " for thread %zu, but its column sums to "
+			       "%s:%zu: Total says %" PRId64
+			       " for thread %zu, but its column sums to "
 			       "%" PRIu64 ": rows are missing",
 			       c->scan.source, c->total.line, c->total.v[i], i, s->hist.count);
 	if (overflow < 0)
@@ -354,7 +367,8 @@ static int make_run(struct cyclic *c, struct run *r, struct err *reterr)
 		import_extra(r, "overflow_cycles", json_incref(c->cycles));
 	if (!c->overflow.line)
 		run_note(r, "no-overflow-count",
-			 "the file has no line \"Histogram Overflows\": samples above the last bucket "
+			 "the file has no line \"Histogram Overflows\": samples above the last "
+			 "bucket "
 			 "may be missing");
 	return rc;
 }
@@ -400,7 +414,7 @@ static int cyclictest_sniff(const char *data, size_t len)
 
 	scan_init(&s, head.p, head.len, NULL);
 	while (scan_line(&s, &line))
-		if (span_is(unquote(line), "# Histogram"))
+		if (is_start(unquote(line)))
 			return 95;
 	return 0;
 }

@@ -121,7 +121,7 @@ static int read_table(struct scan *s, const struct import_options *o, struct spa
 	struct series *series;
 	struct scan before = *s;
 	struct span line;
-	int64_t unit;
+	int64_t unit, last = INT64_MIN;
 	int rc = import_unit(r, o, 0, NS_PER_US, "the convention of \"Delay Count\" tables", &unit,
 			     reterr);
 
@@ -152,6 +152,10 @@ static int read_table(struct scan *s, const struct import_options *o, struct spa
 			*s = before;
 			break;
 		}
+		if (delay <= last)
+			return scan_error(s, line.p, reterr,
+					  "delay %" PRId64 " after delay %" PRId64, delay, last);
+		last = delay;
 		rc = import_bucket(&series->hist, delay, unit, count, reterr);
 		if (rc)
 			return scan_prefix(s, reterr);
@@ -169,7 +173,8 @@ static void compare_claim(struct runs *rs, const struct claim *claim)
 
 		if (count != claim->n)
 			run_note(rs->v[i], "claimed-count-differs",
-				 "line %zu speaks of %" PRIu64 " %s, but the table sums to %" PRIu64,
+				 "line %zu speaks of %" PRIu64
+				 " %s, but the table sums to %" PRIu64,
 				 claim->line, claim->n, claim->word, count);
 	}
 }
@@ -197,8 +202,8 @@ static int delay_count_read(const char *data, size_t len, const struct import_op
 			claim.line = s.no;
 	}
 	if (!ret->len)
-		return err_set(reterr, ERR_INVALID,
-			       "%s: no table with the header \"Delay Count\"", s.source);
+		return err_set(reterr, ERR_INVALID, "%s: no table with the header \"Delay Count\"",
+			       s.source);
 	compare_claim(ret, &claim);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include "common/import/scan.h"
 
 extern const struct import_format import_delay_count, import_summary_csv, import_csv,
-	import_columns, import_rigstat_json;
+	import_columns, import_rigstat_json, import_cyclictest;
 
 /* A new run with the options' host, experiment, factors and tags; owned by `rs`. */
 struct run *import_run(struct runs *rs, const struct import_options *o);
@@ -13,14 +13,15 @@ struct run *import_run(struct runs *rs, const struct import_options *o);
 struct series *import_hist(struct run *r, const char *metric, const char *method,
 			   int64_t resolution_ns);
 struct series *import_value(struct run *r, const char *metric, const char *unit, double value);
-struct series *import_absent(struct run *r, const char *metric, const char *unit,
-			     const char *fmt, ...) PRINTF(4, 5);
+struct series *import_absent(struct run *r, const char *metric, const char *unit, const char *fmt,
+			     ...) PRINTF(4, 5);
 /* Keeps a field of the tool for display: extra[key] = value (steals the reference). */
 void import_extra(struct run *r, const char *key, json_t *value);
 /* ns of one unit of the file: what the file says (0 = nothing), else the option, else the
  * convention with a note. A file and an option that contradict each other are an error. */
 int import_unit(struct run *r, const struct import_options *o, int64_t said_ns,
-		int64_t convention_ns, const char *why, int64_t *ret_ns, struct err *reterr) MUSTCHECK;
+		int64_t convention_ns, const char *why, int64_t *ret_ns,
+		struct err *reterr) MUSTCHECK;
 /* [k * unit, (k + 1) * unit) += n; a negative k counts as negative. Rows must ascend. */
 int import_bucket(struct hist *h, int64_t k, int64_t unit_ns, uint64_t n,
 		  struct err *reterr) MUSTCHECK;

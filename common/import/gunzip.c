@@ -19,9 +19,10 @@ static int inflate_stream(z_stream *z, size_t max, struct strbuf *out, struct er
 		size_t room;
 
 		if (out->len > max)
-			return err_set(reterr, ERR_LIMIT,
-				       "inflates to more than %zu KiB; unpack it first if it is right",
-				       max >> 10);
+			return err_set(
+				reterr, ERR_LIMIT,
+				"inflates to more than %zu KiB; unpack it first if it is right",
+				max >> 10);
 		room = max - out->len < CHUNK ? max - out->len + 1 : CHUNK;
 		strbuf_reserve(out, room);
 		z->next_out = (unsigned char *)out->data + out->len;
@@ -66,8 +67,7 @@ int gunzip_bytes(const char *data, size_t len, struct strbuf *out, struct err *r
 	return inflate_all(data, len, 15 + 16, max < GUNZIP_FREE ? GUNZIP_FREE : max, out, reterr);
 }
 
-int inflate_bytes(const char *data, size_t len, size_t max, struct strbuf *out,
-		  struct err *reterr)
+int inflate_bytes(const char *data, size_t len, size_t max, struct strbuf *out, struct err *reterr)
 {
 	return inflate_all(data, len, 15, max, out, reterr);
 }

@@ -3,18 +3,27 @@
 #include "common/import/formats.h"
 #include "common/import/gunzip.h"
 
+#include <pthread.h>
+
 /* Sorted by how sure their shape is; the first of equals wins. */
 static const struct import_format *const table[] = {
-	&import_delay_count, &import_summary_csv, &import_rigstat_json, &import_csv, &import_columns,
+	&import_delay_count, &import_summary_csv, &import_rigstat_json,
+	&import_csv,	     &import_columns,	  &import_cyclictest,
 };
+
+static struct import_format list[ARRAY_LEN(table) + 1];
+
+static void fill_list(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		list[i] = *table[i];
+}
 
 const struct import_format *import_formats(void)
 {
-	static struct import_format list[ARRAY_LEN(table) + 1];
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	/* The same bytes at every call, so that calling from two threads is harmless. */
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		list[i] = *table[i];
+	pthread_once(&once, fill_list);
 	return list;
 }
 
@@ -56,10 +65,11 @@ static int choose(const char *data, size_t len, const struct import_options *o,
 		return 0;
 	if (o && o->format)
 		return err_set(reterr, ERR_INVALID, "no format is named '%.60s'", o->format);
-	return err_set(reterr, ERR_INVALID,
-		       "%s: the shape of this file is not one that rigstat reads; name its format, or "
-		       "give one number a line, a CSV with a header, or a run document",
-		       import_source(o));
+	return err_set(
+		reterr, ERR_INVALID,
+		"%s: the shape of this file is not one that rigstat reads; name its format, or "
+		"give one number a line, a CSV with a header, or a run document",
+		import_source(o));
 }
 
 /* One name for the metric of a file that has only one. */
@@ -77,7 +87,8 @@ static int rename_metric(struct runs *rs, const struct import_options *o, struct
 				return 0; /* the file already has it */
 			if (present && strcmp(present, metric))
 				return err_set(reterr, ERR_INVALID,
-					       "%s: has several metrics (%.60s, %.60s ...): --metric names "
+					       "%s: has several metrics (%.60s, %.60s ...): "
+					       "--metric names "
 					       "one of a file that has only one",
 					       import_source(o), present, metric);
 			present = metric;

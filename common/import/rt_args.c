@@ -33,8 +33,8 @@ void rt_args_parse(struct span cmdline, struct rt_args *ret)
 {
 	static const struct option_word hist = {'h', "histogram"}, histall = {'H', "histofall"},
 					interval = {'i', "interval"}, prio = {'p', "priority"},
-					buckets = {'b', "bucket-size"}, width = {'W', "bucket-width"},
-					fifo = {'f', "rtprio"};
+					buckets = {'b', "bucket-size"},
+					width = {'W', "bucket-width"}, fifo = {'f', "rtprio"};
 	struct span word;
 	const char *slash;
 

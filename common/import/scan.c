@@ -267,11 +267,11 @@ double unit_word_ns(struct span s)
 		const char *word;
 		double ns;
 	} units[] = {
-		{"ns", 1},	{"nsec", 1},	{"nsecs", 1},	     {"nanoseconds", 1},
-		{"us", 1e3},	{"usec", 1e3},	{"usecs", 1e3},	     {"microseconds", 1e3},
-		{"ms", 1e6},	{"msec", 1e6},	{"msecs", 1e6},	     {"milliseconds", 1e6},
-		{"s", 1e9},	{"sec", 1e9},	{"secs", 1e9},	     {"seconds", 1e9},
-		{"µs", 1e3}, {"μs", 1e3}, {"nanosecond", 1}, {"microsecond", 1e3},
+		{"ns", 1},   {"nsec", 1},   {"nsecs", 1},      {"nanoseconds", 1},
+		{"us", 1e3}, {"usec", 1e3}, {"usecs", 1e3},    {"microseconds", 1e3},
+		{"ms", 1e6}, {"msec", 1e6}, {"msecs", 1e6},    {"milliseconds", 1e6},
+		{"s", 1e9},  {"sec", 1e9},  {"secs", 1e9},     {"seconds", 1e9},
+		{"µs", 1e3}, {"μs", 1e3},   {"nanosecond", 1}, {"microsecond", 1e3},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)

@@ -11,8 +11,21 @@
 #include <math.h>
 #include <stdio.h>
 
-enum column { C_N, C_MIN, C_AVG, C_MAX, C_SDEV, C_RANGE, C_METRIC, C_UNIT, C_FACTOR, C_LEVEL,
-	      C_EXPERIMENT, C_HOST, COLUMNS };
+enum column {
+	C_N,
+	C_MIN,
+	C_AVG,
+	C_MAX,
+	C_SDEV,
+	C_RANGE,
+	C_METRIC,
+	C_UNIT,
+	C_FACTOR,
+	C_LEVEL,
+	C_EXPERIMENT,
+	C_HOST,
+	COLUMNS
+};
 
 static const char *const column_names[COLUMNS][5] = {
 	[C_N] = {"runs", "n", "count"},
@@ -83,10 +96,11 @@ static int check_summary(const struct summary_file *f, const struct summary *s, 
 	if (s->min > s->max)
 		return scan_error(scan, NULL, reterr, "min %g is above max %g", s->min, s->max);
 	if (s->avg < s->min - 2 * half || s->avg > s->max + 2 * half)
-		return scan_error(scan, NULL, reterr, "avg %g is not between min %g and max %g", s->avg,
-				  s->min, s->max);
+		return scan_error(scan, NULL, reterr, "avg %g is not between min %g and max %g",
+				  s->avg, s->min, s->max);
 	if (has_range && fabs(range - width) > 3 * half * 1.0001)
-		return scan_error(scan, NULL, reterr, "range is %g, but max - min is %g", range, width);
+		return scan_error(scan, NULL, reterr, "range is %g, but max - min is %g", range,
+				  width);
 	if (!s->has_sdev || s->n < 2)
 		return 0;
 	/* Least: two values at the ends, the rest between them; most: half at each end. The bounds
@@ -95,7 +109,8 @@ static int check_summary(const struct summary_file *f, const struct summary *s, 
 	most = (width + 2 * half) / 2 * sqrt((double)s->n / ((double)s->n - 1));
 	if (s->sdev < least - half || s->sdev > most + half)
 		return scan_error(scan, NULL, reterr,
-				  "sdev %g cannot be: %.17g values between %g and %g have one from %.3g to %.3g",
+				  "sdev %g cannot be: %.17g values between %g and %g have one from "
+				  "%.3g to %.3g",
 				  s->sdev, (double)s->n, s->min, s->max, fmax(0, least), most);
 	return 0;
 }
@@ -173,8 +188,8 @@ static int add_row(const struct summary_file *f, const struct import_options *o,
 		if (!strcmp(r->series[i].metric, metric))
 			return scan_error(&f->t.scan, NULL, reterr,
 					  "a second row for metric %s at the same level", metric);
-	run_add_series(r, metric, SERIES_SUMMARY, *cell(f, C_UNIT) ? cell(f, C_UNIT) : "1")->summary =
-		summary;
+	run_add_series(r, metric, SERIES_SUMMARY, *cell(f, C_UNIT) ? cell(f, C_UNIT) : "1")
+		->summary = summary;
 	return 0;
 }
 
@@ -193,7 +208,8 @@ static int summary_csv_read(const char *data, size_t len, const struct import_op
 		rc = add_row(&f, o, ret, reterr);
 	for (size_t i = 0; !rc && i < ret->len; i++)
 		run_note(ret->v[i], "summary-only",
-			 "only summaries over runs are known, not the runs themselves: no quantiles, "
+			 "only summaries over runs are known, not the runs themselves: no "
+			 "quantiles, "
 			 "and no test that needs each run's value");
 	csv_done(&f.t);
 	return rc;
