@@ -10,7 +10,7 @@
 
 /* Mann & Whitney (1947). Two-sided p = share of all splits of these very values (midranks) whose
  * |rank sum - mean| is at least as large. `exact` is false when the counting would be too long
- * (about 100 values a side with ties, 1,000 without): then p is the tie-corrected normal one with
+ * (about 90 values a side with ties, 300 without): then p is the tie-corrected normal one with
  * continuity correction. All values equal: p = 1, STAT_NO_VARIANCE. An empty side: STAT_TOO_FEW. */
 struct rank_mw {
 	enum stat_state state;
@@ -25,10 +25,11 @@ struct rank_mw {
 int rank_mann_whitney(const double *a, size_t na, const double *b, size_t nb, struct rank_mw *ret,
 		      struct err *reterr) MUSTCHECK;
 
-/* P(U <= u) without ties, and the smallest u with P(U <= u) >= p. Sizes up to 1,000; NAN above. */
+/* P(U <= u) without ties, and the smallest u with P(U <= u) >= p. NAN above 1,000 values or 100,000
+ * pairs. */
 double rank_mw_cdf(double u, size_t na, size_t nb);
 double rank_mw_quantile(double p, size_t na, size_t nb);
-/* P(V <= v) of the signed rank sum, and its quantile. n up to 1,000. */
+/* P(V <= v) of the signed rank sum, and its quantile. n up to 500; NAN above. */
 double rank_signed_cdf(double v, size_t n);
 double rank_signed_quantile(double p, size_t n);
 
@@ -70,7 +71,7 @@ int rank_kruskal_wallis(const double *x, const size_t *group_n, size_t groups, s
 			struct err *reterr) MUSTCHECK;
 
 /* Jonckheere (1954) - Terpstra: J = pairs that increase along the order of the groups (ties one
- * half). Exact without ties (convolution of U distributions); with ties or more than 1,000 values
+ * half). Exact without ties (convolution of U distributions); with ties or beyond the tables
  * `draws` seeded permutations and p = (b + 1) / (m + 1). */
 struct rank_jt {
 	enum stat_state state;

@@ -34,12 +34,13 @@ int regress_ancova(const double *y, const double *arm, const double *order, size
 
 double regress_durbin_watson(const double *resid, size_t n);
 
+#define REGRESS_TREND_MAX 2000 /* points */
 struct regress_trend {
 	enum stat_state state;
 	double slope, intercept, p; /* least squares on 0..n-1 */
 	double tau, s, p_mk; /* Mann (1945) - Kendall, ties corrected, continuity corrected */
 	double sen_slope;    /* Sen (1968), median of pairwise slopes */
 };
-/* n <= 5,000. Assumes independent residuals; changepoint.h has the form for series. */
+/* Assumes independent residuals; changepoint.h has the form for series. */
 int regress_trend(const double *y, size_t n, struct regress_trend *ret,
 		  struct err *reterr) MUSTCHECK;
