@@ -212,7 +212,7 @@ int boot_run(size_t na, size_t nb, boot_stat_fn stat, void *ctx, const struct bo
 	CLEANUP(freep) double *t = NULL;
 	struct boot_options o;
 	struct boot_work w;
-	struct summary s;
+	struct summary_stats s;
 	struct rng rng;
 	int r = boot_check(na, nb, options, &o, reterr);
 

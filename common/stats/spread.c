@@ -53,7 +53,7 @@ int spread_f_from(const struct moments *a, const struct moments *b, double conf,
 int spread_f_test(const double *a, size_t na, const double *b, size_t nb, double conf,
 		  struct spread_f *ret, struct err *reterr)
 {
-	struct summary sa, sb;
+	struct summary_stats sa, sb;
 	struct moments ma, mb;
 	int r = summary_of(a, na, &sa, reterr);
 
@@ -184,7 +184,7 @@ int spread_components(const double *x, const size_t *group_n, size_t groups,
 				      .grand_mean = NAN,
 				      .se_by_groups = NAN,
 				      .se_naive = NAN};
-	struct summary all;
+	struct summary_stats all;
 	struct anova v;
 	size_t n = 0;
 	double k = (double)groups, n0;

@@ -52,9 +52,9 @@ static double variance(const double *x, size_t n, double mean)
 	return (sum + lost - dev * dev / (double)n) / (double)(n - 1);
 }
 
-int summary_of(const double *x, size_t n, struct summary *ret, struct err *reterr)
+int summary_of(const double *x, size_t n, struct summary_stats *ret, struct err *reterr)
 {
-	struct summary s = {
+	struct summary_stats s = {
 		.n = n, .min = NAN, .max = NAN, .range = NAN, .mean = NAN, .var = NAN, .sd = NAN};
 	int r = stat_check("x", x, n, reterr);
 
@@ -78,7 +78,7 @@ int summary_of(const double *x, size_t n, struct summary *ret, struct err *reter
 	return 0;
 }
 
-struct moments summary_moments(const struct summary *s)
+struct moments summary_moments(const struct summary_stats *s)
 {
 	return (struct moments){.n = (double)s->n, .mean = s->mean, .sd = s->sd};
 }

@@ -4,20 +4,20 @@
 
 #include "common/stats/stat.h"
 
-struct summary {
+struct summary_stats {
 	size_t n;
 	double min, max, range; /* NAN when n is 0 */
 	double mean;
 	double var, sd; /* divisor n - 1; NAN when n < 2 */
 };
 /* Two passes with compensated sums (Kahan-Neumaier): right for NIST NumAcc1-4 and ns timestamps. */
-int summary_of(const double *x, size_t n, struct summary *ret, struct err *reterr) MUSTCHECK;
+int summary_of(const double *x, size_t n, struct summary_stats *ret, struct err *reterr) MUSTCHECK;
 
 /* n, mean and sd alone: what a published table or a summary-only import gives. */
 struct moments {
 	double n, mean, sd;
 };
-struct moments summary_moments(const struct summary *s);
+struct moments summary_moments(const struct summary_stats *s);
 
 /* Compensated sum and mean; NAN for n = 0. They do not check for NaN. */
 double summary_sum(const double *x, size_t n);

@@ -122,7 +122,7 @@ int ttest_pooled_from(const struct moments *a, const struct moments *b, double c
 static int side_moments(const char *name, const double *x, size_t n, struct moments *ret,
 			struct err *reterr)
 {
-	struct summary s;
+	struct summary_stats s;
 	int r = stat_check(name, x, n, reterr);
 
 	if (r == 0)
@@ -156,7 +156,7 @@ int ttest_pooled(const double *a, size_t na, const double *b, size_t nb, double 
 
 int ttest_one(const double *d, size_t n, double conf, struct ttest *ret, struct err *reterr)
 {
-	struct summary s;
+	struct summary_stats s;
 	int r = stat_check_conf(conf, reterr);
 
 	if (r == 0)
@@ -216,7 +216,7 @@ static int trim_side(const char *name, const double *x, size_t n, double trim, s
 {
 	CLEANUP(freep) double *s = xcalloc(n + 1, sizeof(*s));
 	size_t cut = (size_t)floor(trim * (double)n);
-	struct summary wins;
+	struct summary_stats wins;
 	int r = stat_check(name, x, n, reterr);
 
 	if (r < 0)
