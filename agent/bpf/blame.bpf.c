@@ -56,8 +56,8 @@ struct {
 	__type(value, struct blame_ring);
 } rings SEC(".maps");
 
-const volatile u32 agent_tgid;
-const volatile u8 cpu_on[BLAME_CPUS_MAX];
+/* A section of its own is a map of its own: blame_bpf.c fills it before loading. */
+const volatile struct blame_config config SEC(".rodata.config") = {0};
 
 static __always_inline struct blame_slot *reserve(u64 *ret_seq)
 {
@@ -65,7 +65,7 @@ static __always_inline struct blame_slot *reserve(u64 *ret_seq)
 	struct blame_ring *ring;
 	u64 at;
 
-	if (cpu >= BLAME_CPUS_MAX || !cpu_on[cpu])
+	if (cpu >= BLAME_CPUS_MAX || !config.cpu_on[cpu])
 		return 0;
 	ring = bpf_map_lookup_elem(&rings, &cpu);
 	if (!ring)
@@ -133,7 +133,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	u64 seq;
 	struct blame_slot *s;
 
-	if (p->tgid != agent_tgid)
+	if (p->tgid != config.tgid)
 		return 0;
 	s = begin(BLAME_WAKING, 0, &seq);
 	if (!s)

@@ -48,4 +48,10 @@ struct blame_ring {
 	struct blame_slot slot[BLAME_RING_SLOTS];
 };
 
+/* Constants of the programs, set before loading. */
+struct blame_config {
+	int tgid;			      /* wakings of this process are recorded */
+	unsigned char cpu_on[BLAME_CPUS_MAX]; /* CPUs to record */
+};
+
 #endif
