@@ -8,10 +8,12 @@
 #define N_MAX	 1e6
 #define MORE_MAX 1000
 
-/* P(reject on the side of the effect) of a t test with these degrees of freedom. */
+/* P(reject) of a two-sided t test, either tail. */
 static double power_t(double df, double ncp, double alpha)
 {
-	return pnt(qt(alpha / 2, df, 0, 0), df, ncp, 0, 0);
+	double t = qt(alpha / 2, df, 0, 0);
+
+	return pnt(t, df, ncp, 0, 0) + pnt(-t, df, ncp, 1, 0);
 }
 
 double power_two_sample(double n, double delta_sd, double alpha)
@@ -29,7 +31,7 @@ static double ncp_for(double df, double alpha, double power)
 {
 	double lo = 0, hi = 1;
 
-	if (!(alpha > 0 && alpha < 1 && power > alpha / 2 && power < 1))
+	if (!(alpha > 0 && alpha < 1 && power > alpha && power < 1))
 		return NAN;
 	while (power_t(df, hi, alpha) < power && hi < 1e6)
 		hi *= 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What can this many runs see? Noncentral t (two-sided, both tails counted only on the side of the
- * effect, as R's power.t.test). Effects are in units of sd unless said. */
+/* What can this many runs see? Noncentral t, two-sided, rejections in either tail counted
+ * (R's power.t.test with strict = TRUE). Effects are in units of sd unless said. */
 #pragma once
 
 #include "common/stats/stat.h"

@@ -49,6 +49,11 @@ int published_check_row(const struct published_row *row, struct published_findin
 			size_t *ret_n, struct err *reterr) MUSTCHECK;
 int published_check_claim(const struct published_claim *claim, struct published_finding *ret,
 			  size_t max, size_t *ret_n, struct err *reterr) MUSTCHECK;
+/* Does the percentage of the two values as printed (taken as exact) round to `pct`? Stricter than a
+ * finding, which grants both averages their own rounding. */
+bool published_percent_rounds(const struct published_number *from,
+			      const struct published_number *to,
+			      const struct published_number *pct);
 /* Interval of 100 * (to / from - 1) over all values that print as given. */
 void published_percent_range(const struct published_number *from, const struct published_number *to,
 			     double *ret_lo, double *ret_hi);
