@@ -78,6 +78,37 @@ void db_txn_query(struct db_txn *txn, const struct query *q, const struct db_par
 void db_txn_commit(struct db_txn *txn, db_on_done on_done, void *ctx);
 void db_txn_rollback(struct db_txn *txn);
 
+/* ---- scripts: several statements of constant text, one transaction, with COPY data ---- */
+struct pqloop_copy; /* {data, len}: server/pqloop.h */
+/* The copies, array and data, are borrowed until on_result. Not cancellable. err->code tells also
+ * ERR_CONFLICT (RS409, stale mark) and ERR_NOT_FOUND (RS404, unknown stream). */
+void db_script(struct db *db, enum db_pool pool, const char *text, const struct pqloop_copy *copies,
+	       size_t n_copies, unsigned int deadline_ms, db_on_result on_result, void *ctx);
+
+/* ---- the whole ---- */
+struct uv_loop_s;
+struct db_options {
+	const char *conninfo;
+	unsigned int query_connections, ingest_connections;
+	size_t queue_max; /* per pool */
+	/* Notifications on channel `rigstat` (from any server); payload is JSON. NULL: none. */
+	void (*on_notify)(void *ctx, const char *payload);
+	void *ctx;
+};
+struct db *db_new(struct uv_loop_s *loop, const struct db_options *options);
+void db_start(struct db *db);
+/* Fails what is queued or running, ends all connections, then calls on_closed and frees. */
+void db_close(struct db *db, void (*on_closed)(void *ctx), void *ctx);
+bool db_is_up(const struct db *db); /* each pool has a connection */
+
+struct db_stats {
+	unsigned int connections, busy;
+	size_t queued;
+	uint64_t done, failed, refused, reconnects;
+	uint64_t busy_ns; /* sum of the time that operations took */
+};
+struct db_stats db_stats(const struct db *db, enum db_pool pool);
+
 /* ---- results ---- */
 size_t db_rows(const struct db_result *r);
 size_t db_columns(const struct db_result *r);

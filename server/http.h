@@ -78,10 +78,13 @@ const char *request_header(const struct request *req, const char *name); /* NULL
 /* The body as JSON object or array: content type, depth, number of values and duplicate keys are
  * checked. New reference. */
 int request_json(struct request *req, json_t **ret, struct err *reterr) MUSTCHECK;
-/* Media type that the client prefers among the NULL-terminated list, by ?format= (first word of
- * each entry: "csv text/csv") or Accept; the first entry when it does not care; NULL: none fits.
- * Returns the short name. */
+/* The entry that the client prefers among a NULL-terminated list of "name media/type", such as
+ * "csv text/csv", by ?format=name or Accept; the first one when it does not care; NULL: none fits
+ * (406). */
 const char *request_format(const struct request *req, const char *const *formats);
+bool format_is(const char *format, const char *name);
+const char *format_type(const char *format);	       /* the media type */
+const char *request_remote(const struct request *req); /* address of the client, "" unknown */
 /* An id such as "r_17" with its prefix letter; also a bare number. */
 int request_id(const char *text, char prefix, int64_t *ret, struct err *reterr) MUSTCHECK;
 

@@ -19,6 +19,9 @@ struct route {
 /* Ended by a row whose begin is NULL. */
 extern const struct route routes[];
 
-/* Finds the row; fills path parameters of req. NULL: no such path (*ret_allow empty) or another
- * method is wanted (*ret_allow is the text of the Allow header). */
-const struct route *route_find(struct request *req, struct strbuf *ret_allow);
+struct http_path;
+struct strbuf;
+/* Finds the row; fills the path parameters of req (http.c calls it). NULL: no such path (ret_allow
+ * stays empty) or another method is wanted (ret_allow is the text of the Allow header). */
+const struct route *route_find(struct request *req, const struct http_path *path, char *rest,
+			       size_t rest_cap, struct strbuf *ret_allow);

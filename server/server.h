@@ -5,7 +5,11 @@
 
 #include "common/err.h"
 
+struct compact;
 struct db;
+struct http;
+struct ingest;
+struct strbuf;
 struct work_pool;
 
 struct server_options {
@@ -20,5 +24,16 @@ struct server {
 	struct server_options options;
 	struct db *db;
 	struct work_pool *work;
+	struct http *http;
+	struct ingest *ingest;
+	struct compact *compact;
 	int64_t started_ns; /* realtime */
+	bool ready;	    /* the schema is right and requests may come */
 };
+
+/* Runs until SIGTERM or SIGINT; then stops in order: no new connections, answers finish, database
+ * work ends, everything is freed. `conninfo` is of a migrated database; `tick` (may be NULL) is
+ * called about once a second. */
+int server_run(const struct server_options *options, const char *conninfo, void (*tick)(void *ctx),
+	       void *ctx, struct err *reterr) MUSTCHECK;
+void server_put_metrics(const struct server *s, struct strbuf *out);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Liveness, readiness and our own counters. */
+#include "common/clock.h"
+#include "server/api.h"
+#include "server/db.h"
+#include "server/http_server.h"
+#include "server/server.h"
+
+enum step api_healthz(struct request *req)
+{
+	return reply_json(req, 200,
+			  json_pack("{s:s, s:s}", "status", "ok", "version", RIGSTAT_VERSION));
+}
+
+enum step api_readyz(struct request *req)
+{
+	if (!req->server->ready)
+		return reply_problem(req, 503, "busy", NULL, "The server is starting or stopping.");
+	if (!db_is_up(req->server->db)) {
+		reply_header(req, "Retry-After", "2");
+		return reply_problem(req, 503, "database", NULL,
+				     "PostgreSQL cannot be reached at the moment.");
+	}
+	return reply_json(req, 200, json_pack("{s:s}", "status", "ready"));
+}
+
+static void put_pool(struct strbuf *out, const struct server *s, enum db_pool pool,
+		     const char *name)
+{
+	struct db_stats d = db_stats(s->db, pool);
+
+	strbuf_printf(out,
+		      "rigstat_db_connections{pool=\"%s\"} %u\nrigstat_db_busy{pool=\"%s\"} %u\n"
+		      "rigstat_db_queued{pool=\"%s\"} %zu\n"
+		      "rigstat_db_operations_total{pool=\"%s\"} %llu\n"
+		      "rigstat_db_failures_total{pool=\"%s\"} %llu\n"
+		      "rigstat_db_refused_total{pool=\"%s\"} %llu\n"
+		      "rigstat_db_connection_losses_total{pool=\"%s\"} %llu\n"
+		      "rigstat_db_seconds_total{pool=\"%s\"} %.6f\n",
+		      name, d.connections, name, d.busy, name, d.queued, name,
+		      (unsigned long long)d.done, name, (unsigned long long)d.failed, name,
+		      (unsigned long long)d.refused, name, (unsigned long long)d.reconnects, name,
+		      (double)d.busy_ns / 1e9);
+}
+
+enum step api_self_metrics(struct request *req)
+{
+	const struct server *s = req->server;
+	struct strbuf out = {0};
+
+	strbuf_printf(&out,
+		      "# TYPE rigstat_build_info gauge\nrigstat_build_info{version=\"%s\"} 1\n",
+		      RIGSTAT_VERSION);
+	strbuf_printf(&out,
+		      "# TYPE rigstat_start_time_seconds gauge\nrigstat_start_time_seconds %.3f\n",
+		      (double)s->started_ns / 1e9);
+	http_put_metrics(s->http, &out);
+	put_pool(&out, s, DB_QUERY, "query");
+	put_pool(&out, s, DB_INGEST, "ingest");
+	return reply_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Start and ordered stop of everything on the loop. */
+#include "server/server.h"
+
+#include <signal.h>
+#include <uv.h>
+
+#include "common/check.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "server/db.h"
+#include "server/http_server.h"
+#include "server/mhdloop.h"
+#include "server/work.h"
+
+#define QUERY_CONNECTIONS  4
+#define INGEST_CONNECTIONS 4
+#define DB_QUEUE_MAX	   512
+#define WORK_QUEUE_MAX	   64
+#define CONNECTIONS_MAX	   20000
+#define STOP_GRACE_MS	   5000
+#define TICK_MS		   1000
+
+struct process {
+	struct server server; /* first */
+	uv_loop_t loop;
+	uv_signal_t term, intr;
+	uv_timer_t tick;
+	void (*on_second)(void *ctx);
+	void *ctx;
+	bool stopping;
+};
+
+static void on_uv_closed(uv_handle_t *handle)
+{
+	(void)handle;
+}
+
+/* ---- stop: each step starts the next ---- */
+
+static void on_db_closed(void *ctx)
+{
+	struct process *p = ctx;
+
+	p->server.db = NULL;
+	uv_close((uv_handle_t *)&p->term, on_uv_closed);
+	uv_close((uv_handle_t *)&p->intr, on_uv_closed);
+	uv_close((uv_handle_t *)&p->tick, on_uv_closed);
+}
+
+static void on_http_closed(void *ctx)
+{
+	struct process *p = ctx;
+
+	p->server.http = NULL;
+	db_close(p->server.db, on_db_closed, p);
+}
+
+static void on_http_idle(void *ctx)
+{
+	struct process *p = ctx;
+
+	http_close(p->server.http, on_http_closed, p);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct process *p = handle->data;
+
+	if (p->stopping)
+		return;
+	p->stopping = true;
+	p->server.ready = false;
+	log_info("stopping on signal %d", number);
+	http_stop(p->server.http, STOP_GRACE_MS, on_http_idle, p);
+}
+
+/* ---- start ---- */
+
+static void on_tick(uv_timer_t *tick)
+{
+	struct process *p = tick->data;
+
+	if (p->on_second)
+		p->on_second(p->ctx);
+}
+
+static void on_notify(void *ctx, const char *payload)
+{
+	(void)ctx;
+	log_debug("notify: %s", payload);
+}
+
+static void start_handles(struct process *p)
+{
+	p->term.data = p->intr.data = p->tick.data = p;
+	CHECK(uv_signal_init(&p->loop, &p->term) == 0 && uv_signal_init(&p->loop, &p->intr) == 0 &&
+	      uv_timer_init(&p->loop, &p->tick) == 0);
+	CHECK(uv_signal_start(&p->term, on_signal, SIGTERM) == 0 &&
+	      uv_signal_start(&p->intr, on_signal, SIGINT) == 0 &&
+	      uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS) == 0);
+}
+
+int server_run(const struct server_options *options, const char *conninfo, void (*tick)(void *ctx),
+	       void *ctx, struct err *reterr)
+{
+	struct process p = {.on_second = tick, .ctx = ctx};
+	const struct db_options db = {.conninfo = conninfo,
+				      .query_connections = QUERY_CONNECTIONS,
+				      .ingest_connections = INGEST_CONNECTIONS,
+				      .queue_max = DB_QUEUE_MAX,
+				      .on_notify = on_notify,
+				      .ctx = &p};
+	const struct mhdloop_options http = {.listen = options->listen,
+					     .reuse_port = options->reuse_port,
+					     .connections_max = CONNECTIONS_MAX};
+	int rc;
+
+	CHECK(uv_loop_init(&p.loop) == 0);
+	(void)signal(SIGPIPE, SIG_IGN);
+	p.server.options = *options;
+	p.server.started_ns = clock_realtime_ns();
+	rc = http_start(&p.loop, &http, &p.server, &p.server.http, reterr);
+	if (rc < 0) {
+		CHECK(uv_loop_close(&p.loop) == 0);
+		return rc;
+	}
+	p.server.work = work_new(&p.loop, WORK_QUEUE_MAX);
+	p.server.db = db_new(&p.loop, &db);
+	db_start(p.server.db);
+	start_handles(&p);
+	p.server.ready = true;
+	log_info("listening on http://%s", http_address(p.server.http));
+	CHECK(uv_run(&p.loop, UV_RUN_DEFAULT) == 0);
+	work_free(p.server.work);
+	CHECK(uv_loop_close(&p.loop) == 0);
+	log_info("stopped");
+	return 0;
+}
