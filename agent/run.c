@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rigstat-agent run: options, rights and parts of an experiment; experiment.c carries it out. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/command.h"
+#include "agent/counters.h"
+#include "agent/experiment.h"
+#include "agent/lock.h"
+#include "agent/sysinfo.h"
+#include "agent/tune/journal.h"
+#include "agent/tune/tunables.h"
+#include "common/log.h"
+#include "common/model/run.h"
+#include "common/parse.h"
+
+#define LOCK_WAIT_NS (30 * NS_PER_SEC)
+
+static const char usage[] =
+	"usage: rigstat-agent run --experiment NAME [--factor NAME=LEVEL,LEVEL...]...\n"
+	"                         [--tune NAME=SETTING]... [OPTIONS] [-- WORKLOAD [ARG]...]\n"
+	"\n"
+	"Runs a workload again and again, each time under one combination of the factors' levels,\n"
+	"measures the box meanwhile, and sends the runs to the server for comparison.\n"
+	"\n"
+	"  --experiment NAME      what the runs are filed under\n"
+	"  --factor NAME=L,L...   what is varied; several factors are crossed; quote 'a,b'\n"
+	"  --tune NAME=SETTING    how the factor is set: a file below /sys or /proc/sys, a sysctl\n"
+	"                         name, or a tunable of this box (" TUNABLES_DIR ").\n"
+	"                         Put back at the end, whatever happens. Without it a factor is a\n"
+	"                         label, which the workload sees as $RIGSTAT_FACTOR_NAME\n"
+	"  --runs N               runs of each combination (10)\n"
+	"  --order ORDER          abba, alternate, random or sequential (abba)\n"
+	"  --seed N               of the random order; stored with the runs\n"
+	"  --warmup TIME          before measuring begins, with the workload running (2s)\n"
+	"  --duration TIME        measured window; ends earlier with the workload (30s; with a\n"
+	"                         workload also 0s: until it ends)\n"
+	"  --on-failure WHAT      stop or continue when a run fails (stop)\n"
+	"  --retries N            further attempts of a failed run (0)\n"
+	"  --workload NAME        one of the box's own list (" WORKLOADS_DIR ")\n"
+	"  --metric NAME          what to measure beside wakeup_latency: counters, none "
+	"(counters)\n"
+	"  --grace TIME           from TERM to KILL when the workload is ended (5s)\n"
+	"  --drain TIME           wait for the server at the end (30s)\n"
+	"  --log-dir DIR          the workload's output, a file a run (SPOOL/logs)\n"
+	"  --dry-run              show the order and check the settings; change nothing\n"
+	"\n";
+
+struct run_options {
+	struct agent_conf agent;
+	struct experiment_conf x;
+	struct workload_def def; /* --workload */
+	const char *workloads_dir;
+	char *log_dir;
+	bool dry_run, counters, seed_given;
+};
+
+/* ---- options ---- */
+
+static int set_runs(struct run_options *o, const char *value, struct err *reterr)
+{
+	uint64_t n;
+	int rc = parse_u64(value, &n, reterr);
+
+	if (!rc && (n < 1 || n > 100000))
+		rc = err_set(reterr, ERR_INVALID, "'%s' is not 1 to 100000", value);
+	o->x.design.runs_per_cell = rc ? 0 : (uint32_t)n;
+	return rc;
+}
+
+static int set_retries(struct run_options *o, const char *value, struct err *reterr)
+{
+	uint64_t n;
+	int rc = parse_u64(value, &n, reterr);
+
+	if (!rc && n > 100)
+		rc = err_set(reterr, ERR_INVALID, "'%s' is more than 100", value);
+	o->x.retries = rc ? 0 : (uint32_t)n;
+	return rc;
+}
+
+static int set_seed(struct run_options *o, const char *value, struct err *reterr)
+{
+	o->seed_given = true;
+	return parse_u64(value, &o->x.design.seed, reterr);
+}
+
+static int set_on_failure(struct run_options *o, const char *value, struct err *reterr)
+{
+	o->x.stop_on_failure = !strcmp(value, "stop");
+	if (!o->x.stop_on_failure && strcmp(value, "continue") != 0)
+		return err_set(reterr, ERR_INVALID, "'%s' is neither stop nor continue", value);
+	return 0;
+}
+
+static int set_metric(struct run_options *o, const char *value, struct err *reterr)
+{
+	o->counters = !strcmp(value, "counters");
+	if (!o->counters && strcmp(value, "none") != 0 && strcmp(value, "wakeup_latency") != 0)
+		return err_set(reterr, ERR_INVALID,
+			       "'%s' is none of wakeup_latency, counters and none", value);
+	return 0;
+}
+
+static int set_name(struct run_options *o, const char *value, struct err *reterr)
+{
+	size_t len = strlen(value);
+
+	if (!len || len > 100 || !text_is_clean(value, len) || strpbrk(value, "/\n\t"))
+		return err_set(reterr, ERR_INVALID,
+			       "a name has 1 to 100 bytes, without a slash or control character");
+	o->x.name = value;
+	return 0;
+}
+
+static int set_factor(struct run_options *o, const char *value, struct err *reterr)
+{
+	return design_add_factor(&o->x.design, value, reterr);
+}
+
+static int set_order(struct run_options *o, const char *value, struct err *reterr)
+{
+	return design_parse_order(value, &o->x.design.order, reterr);
+}
+
+static int set_warmup(struct run_options *o, const char *value, struct err *reterr)
+{
+	return parse_duration(value, &o->x.warmup_ns, reterr);
+}
+
+static int set_duration(struct run_options *o, const char *value, struct err *reterr)
+{
+	return parse_duration(value, &o->x.duration_ns, reterr);
+}
+
+static int set_grace(struct run_options *o, const char *value, struct err *reterr)
+{
+	return parse_duration(value, &o->x.grace_ns, reterr);
+}
+
+static int set_drain(struct run_options *o, const char *value, struct err *reterr)
+{
+	return parse_duration(value, &o->x.drain_ns, reterr);
+}
+
+static int set_workload(struct run_options *o, const char *value, struct err *reterr UNUSED)
+{
+	o->x.workload_name = value;
+	return 0;
+}
+
+static int set_workloads_dir(struct run_options *o, const char *value, struct err *reterr UNUSED)
+{
+	o->workloads_dir = value;
+	return 0;
+}
+
+static int set_log_dir(struct run_options *o, const char *value, struct err *reterr UNUSED)
+{
+	free(o->log_dir);
+	o->log_dir = xstrdup(value);
+	return 0;
+}
+
+static int set_journal(struct run_options *o, const char *value, struct err *reterr UNUSED)
+{
+	o->x.tunable.journal = value;
+	return 0;
+}
+
+static int set_tunables_dir(struct run_options *o, const char *value, struct err *reterr UNUSED)
+{
+	o->x.tunable.tunables = value;
+	return 0;
+}
+
+/* --tune may stand before its --factor: taken in a second pass. */
+static int check_tune(struct run_options *o UNUSED, const char *value, struct err *reterr)
+{
+	return strchr(value, '=')
+		       ? 0
+		       : err_set(reterr, ERR_INVALID, "'%s': write FACTOR=SETTING", value);
+}
+
+static const struct {
+	const char *name;
+	int (*set)(struct run_options *o, const char *value, struct err *reterr);
+} options[] = {
+	{"experiment", set_name},
+	{"factor", set_factor},
+	{"tune", check_tune},
+	{"runs", set_runs},
+	{"order", set_order},
+	{"seed", set_seed},
+	{"warmup", set_warmup},
+	{"duration", set_duration},
+	{"on-failure", set_on_failure},
+	{"retries", set_retries},
+	{"workload", set_workload},
+	{"metric", set_metric},
+	{"grace", set_grace},
+	{"drain", set_drain},
+	{"log-dir", set_log_dir},
+	{"journal", set_journal},
+	{"tunables-dir", set_tunables_dir},
+	{"workloads-dir", set_workloads_dir},
+};
+
+/* The value of option `name` at argv[0]; NULL when it is another. *ret_used says how many. */
+static const char *option_value(const char *name, int argc, char **argv, int *ret_used)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(argv[0], "--", 2) != 0 || strncmp(argv[0] + 2, name, len) != 0)
+		return NULL;
+	*ret_used = argv[0][2 + len] == '=' ? 1 : 2;
+	if (*ret_used == 1)
+		return argv[0] + 3 + len;
+	if (argv[0][2 + len])
+		return NULL;
+	return argc > 1 ? argv[1] : "";
+}
+
+static int take_option(void *user, int argc, char **argv, struct err *reterr)
+{
+	struct run_options *o = user;
+	int used;
+
+	if (!strcmp(argv[0], "--dry-run")) {
+		o->dry_run = true;
+		return 1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		const char *value = option_value(options[i].name, argc, argv, &used);
+		int rc;
+
+		if (!value)
+			continue;
+		if (used == 2 && argc < 2)
+			return err_set(reterr, ERR_INVALID, "--%s needs a value", options[i].name);
+		rc = options[i].set(o, value, reterr);
+		return rc ? err_prefix(reterr, "--%s: ", options[i].name) : used;
+	}
+	return 0;
+}
+
+static int take_tunes(struct run_options *o, int argc, char **argv, struct err *reterr)
+{
+	int rc = 0, used;
+
+	for (int i = 1; !rc && i < argc; i++) {
+		const char *value = option_value("tune", argc - i, argv + i, &used);
+
+		if (value)
+			rc = design_set_tune(&o->x.design, value, reterr);
+		if (value)
+			i += used - 1;
+	}
+	return rc;
+}
+
+/* ---- checks and defaults ---- */
+
+static int check_workload(struct run_options *o, int argc, char **argv, struct err *reterr)
+{
+	if (o->x.workload_name && argc)
+		return err_set(reterr, ERR_INVALID,
+			       "give either --workload or a command behind --, not both");
+	if (argc)
+		o->x.argv = argv;
+	if (!o->x.workload_name)
+		return 0;
+	if (workload_find(o->workloads_dir, o->x.workload_name, &o->def, reterr))
+		return reterr->code;
+	o->x.argv = o->def.argv;
+	o->x.workload_dir = o->def.directory;
+	return 0;
+}
+
+static int check_options(struct run_options *o, int argc, char **argv, struct err *reterr)
+{
+	int rc;
+
+	if (!o->x.name)
+		return err_set(reterr, ERR_INVALID, "--experiment NAME is missing; see --help");
+	rc = check_workload(o, argc, argv, reterr);
+	if (rc)
+		return rc;
+	if (!o->x.duration_ns && !o->x.argv)
+		return err_set(reterr, ERR_INVALID,
+			       "without a workload the runs would never end: give --duration");
+	if (!o->seed_given) {
+		uint32_t seed;
+
+		if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+			return err_errno(reterr, errno, "cannot choose a seed");
+		o->x.design.seed = seed;
+	}
+	if (!o->log_dir)
+		o->log_dir = xasprintf("%s/logs", o->agent.spool_dir);
+	o->x.log_dir = o->log_dir;
+	run_mint_uid(o->x.uid);
+	return design_make(&o->x.design, reterr);
+}
+
+/* ---- settings ---- */
+
+static bool sets_anything(const struct design *d)
+{
+	for (size_t i = 0; i < d->factors_len; i++)
+		if (d->factors[i].tune)
+			return true;
+	return false;
+}
+
+/* Did an earlier experiment leave something to put back? */
+static bool journal_left(const struct run_options *o)
+{
+	const char *path = o->x.tunable.journal ? o->x.tunable.journal : JOURNAL_PATH;
+	struct stat st;
+
+	return geteuid() == 0 && stat(path, &st) == 0 && st.st_size > 0;
+}
+
+static int bind_factor(struct tunable_client *c, const struct factor *f, bool tell,
+		       struct err *reterr)
+{
+	CLEANUP(freep) char *target = NULL, *now = NULL;
+	int rc = tunable_bind(c, f->name, f->tune, &target, &now, reterr);
+
+	for (size_t i = 0; !rc && i < f->levels_len; i++)
+		rc = tunable_check(c, f->name, f->levels[i], reterr);
+	if (rc)
+		return err_prefix(reterr, "factor %s: ", f->name);
+	if (tell)
+		printf("  %s is set in %s, now '%s'\n", f->name, target, now);
+	return 0;
+}
+
+static int open_tunables(struct run_options *o, struct tunable_client **ret, struct err *reterr)
+{
+	CLEANUP(strbuf_done) struct strbuf report = {0};
+	struct design *d = &o->x.design;
+	int rc = 0;
+
+	if (!sets_anything(d) && !journal_left(o))
+		return 0;
+	rc = tunable_open(&o->x.tunable, ret, &report, reterr);
+	if (report.len)
+		fprintf(stderr, "An earlier experiment was cut off. Settings:\n%s", report.data);
+	for (size_t i = 0; !rc && i < d->factors_len; i++)
+		if (d->factors[i].tune)
+			rc = bind_factor(*ret, &d->factors[i], o->dry_run, reterr);
+	return rc;
+}
+
+/* ---- parts ---- */
+
+static int make_log_dir(const struct run_options *o, struct err *reterr)
+{
+	if (o->x.argv && mkdir(o->log_dir, 0750) < 0 && errno != EEXIST)
+		return err_errno(reterr, errno, "%s: cannot make the directory for logs",
+				 o->log_dir);
+	return 0;
+}
+
+static int open_spool(const struct run_options *o, struct spool **ret, struct err *reterr)
+{
+	char boot_id[37];
+	const struct spool_conf sc = {.dir = o->agent.spool_dir,
+				      .host = o->agent.host,
+				      .boot_id = boot_id,
+				      .sync = o->agent.sync,
+				      .bytes_max = o->agent.spool_bytes_max,
+				      .free_min = o->agent.spool_free_min};
+
+	sysinfo_boot_id(boot_id);
+	return spool_open(&sc, ret, reterr);
+}
+
+static void print_text(FILE *to, const struct strbuf *b)
+{
+	fwrite(b->data, 1, b->len, to);
+	fflush(to);
+}
+
+static void show_marks(const struct session *s)
+{
+	const struct marks *m = session_marks(s);
+
+	for (size_t i = 0; i < m->len; i++)
+		fprintf(stderr, "note: %s\n", m->v[i].text);
+}
+
+static int exit_status(const struct experiment_result *r, int rc)
+{
+	if (r->interrupted)
+		return 130;
+	if (rc)
+		return err_exit_status(rc);
+	return r->failed || r->aborted ? 1 : 0;
+}
+
+/* Everything is open: carry it out and sum up. Takes ownership of `tunables`. */
+static int carry_out(struct run_options *o, struct spool *spool, struct session *session,
+		     struct tunable_client *tunables, struct err *reterr)
+{
+	CLEANUP(experiment_result_done) struct experiment_result result = {0};
+	CLEANUP(strbuf_done) struct strbuf text = {0};
+	const struct design *d = &o->x.design;
+	struct progress progress;
+	const struct experiment_parts parts = {.agent = &o->agent,
+					       .spool = spool,
+					       .session = session,
+					       .tunables = tunables,
+					       .progress = &progress};
+	int rc;
+
+	progress_init(&progress, stdout, isatty(STDOUT_FILENO), (uint32_t)d->runs_len,
+		      o->x.duration_ns ? o->x.warmup_ns + o->x.duration_ns : 0);
+	experiment_put_plan(&o->x, false, &text);
+	print_text(stdout, &text);
+	rc = experiment_run(&o->x, &parts, &result, reterr);
+	strbuf_clear(&text);
+	experiment_put_summary(&o->x, &result, o->agent.server, o->agent.spool_dir, &text);
+	print_text(stdout, &text);
+	if (rc)
+		fprintf(stderr, "rigstat-agent run: %s\n", reterr->text);
+	return exit_status(&result, rc);
+}
+
+static int run_locked(struct run_options *o, struct err *reterr)
+{
+	CLEANUP(spool_closep) struct spool *spool = NULL;
+	CLEANUP(session_closep) struct session *session = NULL;
+	struct tunable_client *tunables = NULL;
+	const struct session_conf sc = {.conf = &o->agent};
+	struct session_conf with_spool = sc;
+	int rc = open_tunables(o, &tunables, reterr);
+
+	if (!rc)
+		rc = open_spool(o, &spool, reterr);
+	if (!rc)
+		rc = make_log_dir(o, reterr);
+	with_spool.spool = spool;
+	if (!rc)
+		rc = session_open(&with_spool, &session, reterr);
+	if (rc) {
+		tunable_close(tunables);
+		return rc;
+	}
+	if (o->counters)
+		session_add_probe(session, counters_probe());
+	show_marks(session);
+	return carry_out(o, spool, session, tunables, reterr);
+}
+
+static int run_experiment(struct run_options *o, struct err *reterr)
+{
+	CLEANUP(freep) char *what = xasprintf("experiment %s, process %d", o->x.name, getpid());
+	struct measure_lock lock;
+	int rc = measure_lock_open(&lock, o->agent.lock_dir, reterr);
+
+	if (rc)
+		return rc;
+	if (sched_getaffinity(0, sizeof(o->x.cpus), &o->x.cpus) < 0)
+		rc = err_errno(reterr, errno, "cannot read the CPUs that we may use");
+	if (!rc)
+		rc = measure_lock_experiment(&lock, what, LOCK_WAIT_NS, reterr);
+	if (!rc)
+		rc = run_locked(o, reterr);
+	measure_lock_close(&lock);
+	return rc;
+}
+
+static int dry_run(struct run_options *o, struct err *reterr)
+{
+	CLEANUP(strbuf_done) struct strbuf text = {0};
+	struct tunable_client *tunables = NULL;
+	int rc;
+
+	experiment_put_plan(&o->x, true, &text);
+	print_text(stdout, &text);
+	rc = sets_anything(&o->x.design) ? open_tunables(o, &tunables, reterr) : 0;
+	tunable_close(tunables);
+	if (!rc)
+		puts("Nothing was changed (--dry-run).");
+	return rc;
+}
+
+static void options_init(struct run_options *o)
+{
+	agent_conf_init(&o->agent);
+	o->x.design.runs_per_cell = 10;
+	o->x.design.order = ORDER_ABBA;
+	o->x.warmup_ns = 2 * NS_PER_SEC;
+	o->x.duration_ns = 30 * NS_PER_SEC;
+	o->x.grace_ns = 5 * NS_PER_SEC;
+	o->x.drain_ns = 30 * NS_PER_SEC;
+	o->x.stop_on_failure = true;
+	o->counters = true;
+	o->workloads_dir = WORKLOADS_DIR;
+}
+
+static void options_done(struct run_options *o)
+{
+	agent_conf_done(&o->agent);
+	design_done(&o->x.design);
+	workload_def_done(&o->def);
+	free(o->log_dir);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	CLEANUP(options_done) struct run_options o = {0};
+	struct err err = {0};
+	bool help;
+	int rest, rc;
+
+	options_init(&o);
+	rc = agent_conf_args(&o.agent, argc, argv, take_option, &o, &rest, &help, &err);
+	if (!rc && help) {
+		printf("%s%s", usage, agent_conf_help);
+		return 0;
+	}
+	if (!rc)
+		rc = take_tunes(&o, rest, argv, &err);
+	if (!rc)
+		rc = check_options(&o, argc - rest, argv + rest, &err);
+	if (!rc)
+		rc = o.dry_run ? dry_run(&o, &err) : run_experiment(&o, &err);
+	if (rc < 0) {
+		fprintf(stderr, "rigstat-agent run: %s\n", err.text);
+		return err_exit_status(rc);
+	}
+	return rc;
+}
