@@ -30,6 +30,10 @@ struct compare_options {
 	const char *factor;	  /* the factor under test; NULL = what differs between the sides */
 	bool anyway;		  /* compare in spite of blocking environment differences */
 	bool corrected;		  /* omission-corrected view where the source needs it */
+	const char *better;	  /* "lower" or "higher" for a metric that the catalogue does not
+				   * know; NULL = the metric's own */
+	int64_t tail_threshold;	  /* of the tail block, in the metric's unit; 0 = chosen from the
+				   * pooled data, the same for both sides */
 };
 
 /* The result is the JSON document of docs/openapi.yaml (schema Comparison): a new reference.

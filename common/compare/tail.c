@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What lies beyond the threshold, and what is known of its cause. */
+#include "common/compare/document.h"
+
+/* The default threshold leaves about this share of all samples beyond it ... */
+#define SHARE_BEYOND 1e-3
+/* ... or more, so that there are some to count. */
+#define COUNT_BEYOND 100
+/* So many empty buckets after the body of a single table end it. */
+#define GAP_BUCKETS 2
+
+/* The first bucket after the body of one linear table: where its author would draw the line. */
+static int64_t after_gap(const struct hist *h)
+{
+	uint64_t below = h->negative;
+
+	for (size_t i = 0; i + 1 < h->len; i++) {
+		below += h->b[i].n;
+		if ((double)below < 0.99 * (double)h->count)
+			continue;
+		if (h->b[i + 1].lo - h->b[i].hi >= GAP_BUCKETS * h->width)
+			return h->b[i + 1].lo;
+	}
+	return 0;
+}
+
+/* 1, 2, 5, 10, ... */
+static int64_t next_round(int64_t t)
+{
+	int64_t decade = 1;
+
+	while (decade <= t / 10)
+		decade *= 10;
+	return t < 2 * decade ? 2 * decade : t < 5 * decade ? 5 * decade : 10 * decade;
+}
+
+/* From the pooled samples of both sides: it cannot favour one. */
+static int64_t round_threshold(const struct cmp *c)
+{
+	double all = (double)(c->side[0].samples + c->side[1].samples);
+	double want = fmax(COUNT_BEYOND, SHARE_BEYOND * all);
+	int64_t t = 1;
+
+	for (; t < INT64_MAX / 100; t = next_round(t)) {
+		int64_t next = next_round(t);
+		double above = 0;
+
+		for (int s = 0; s < 2; s++)
+			above += (double)hist_count_above(&c->side[s].pooled, next).lo;
+		if (above < want)
+			break;
+	}
+	return t;
+}
+
+void tail_threshold(struct cmp *c)
+{
+	const struct side *a = &c->side[0], *b = &c->side[1];
+
+	if (c->data == DATA_VALUES || c->data == DATA_SUMMARY || !a->n || !b->n)
+		return;
+	for (size_t i = 0; c->o->stats && c->o->stats[i]; i++) {
+		struct stat_def s;
+		struct err ignored;
+
+		if (stat_parse(c->o->stats[i], c->unit_is_ns, &s, &ignored) < 0 ||
+		    s.kind != STAT_OVER)
+			continue;
+		c->threshold = s.threshold;
+		c->threshold_basis = "given";
+		return;
+	}
+	if (c->o->tail_threshold > 0) {
+		c->threshold = c->o->tail_threshold;
+		c->threshold_basis = "given";
+	} else if (a->n == 1 && b->n == 1 && a->pooled.scheme == HIST_LINEAR &&
+		   after_gap(&a->pooled)) {
+		c->threshold = after_gap(&a->pooled);
+		c->threshold_basis = "where the body of A ends (first gap in its table)";
+	} else {
+		c->threshold = round_threshold(c);
+		c->threshold_basis =
+			"round value with about 1 in 1000 samples of both sides beyond it";
+	}
+}
+
+static json_t *side_tail(const struct cmp *c, int s)
+{
+	const struct side *side = &c->side[s];
+	struct hist_above n = hist_count_above(&side->pooled, c->threshold);
+	double share = (double)n.lo / (double)side->samples;
+
+	return json_pack("{s:I,s:I,s:I,s:o,s:o}", "above", (json_int_t)n.lo, "above_at_most",
+			 (json_int_t)n.hi, "samples", (json_int_t)side->samples, "rate_per_h",
+			 json_num((double)n.lo / side->hours), "exceedance", json_num(share));
+}
+
+json_t *tail_json(struct cmp *c)
+{
+	json_t *out;
+
+	if (!c->threshold)
+		return json_null();
+	out = json_pack("{s:I,s:s,s:o,s:o}", "threshold_ns", (json_int_t)c->threshold, "basis",
+			c->threshold_basis, "a", side_tail(c, 0), "b", side_tail(c, 1));
+	json_object_set_new(out, "hypothesis", json_null());
+	json_object_set_new(out, "blame", json_null());
+	return out;
+}
