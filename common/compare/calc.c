@@ -29,7 +29,7 @@
 
 void calc_summarize(const double *x, size_t n, struct calc_summary *ret)
 {
-	struct summary s;
+	struct summary_stats s;
 
 	MUST(summary_of(x, n, &s, &must_err));
 	*ret = (struct calc_summary){(double)n, s.min, s.mean, s.max, s.sd, s.range};

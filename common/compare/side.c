@@ -244,124 +244,114 @@ static int to_common_grid(struct cmp *c, struct err *reterr)
 
 static int add_up(struct side *side, struct err *reterr)
 {
+	side->hours = side->n ? 0 : NAN;
+	for (size_t i = 0; i < side->n; i++) {
+		const struct obs *o = &side->obs[i];
+		int e;
 
-	static int add_up(struct side * side, struct err * reterr)
-	{
-		side->hours = side->n ? 0 : NAN;
-		for (size_t i = 0; i < side->n; i++) {
-			const struct obs *o = &side->obs[i];
-			int e;
+		side->hours += o->run->measured_ns > 0 ? (double)o->run->measured_ns / 3.6e12 : NAN;
+		side->missed += o->missed;
+		if (!o->has_hist)
+			continue;
+		side->samples += o->hist.count;
+		side->lost += o->hist.lost;
+		side->overflow += o->hist.overflow;
+		side->negative += o->hist.negative;
+		if (!side->pooled.count) {
+			hist_copy(&side->pooled, &o->hist);
+			continue;
+		}
+		e = hist_merge(&side->pooled, &o->hist, reterr);
+		if (e < 0)
+			return err_prefix(reterr, "side %s: ", side->tag);
+	}
+	return 0;
+}
 
-			side->hours += o->run->measured_ns > 0
-					       ? (double)o->run->measured_ns / 3.6e12
-					       : NAN;
-			side->missed += o->missed;
-			if (!o->has_hist)
-				continue;
-			side->samples += o->hist.count;
-			side->lost += o->hist.lost;
-			side->overflow += o->hist.overflow;
-			side->negative += o->hist.negative;
-			if (!side->pooled.count) {
-				hist_copy(&side->pooled, &o->hist);
-				continue;
-			}
-			e = hist_merge(&side->pooled, &o->hist, reterr);
+/* A published summary against runs: the runs are summarised, so that both are of one kind.
+ */
+static void summarize_runs(struct side *side)
+{
+	double *x = xcalloc(side->n + 1, sizeof(*x));
+	struct calc_summary s;
+
+	for (size_t i = 0; i < side->n; i++)
+		x[i] = side->obs[i].value;
+	calc_summarize(x, side->n, &s);
+	side->summary = (struct summary){side->n, s.min, s.avg, s.max,	    s.sdev,
+					 true,	  true,	 true,	side->n > 1};
+	free(x);
+}
+
+static int decide_data(struct cmp *c, struct err *reterr)
+{
+	bool summary = c->side[0].summary_run || c->side[1].summary_run;
+	size_t hists = 0, values = 0;
+	bool coarse = false;
+
+	for (int s = 0; s < 2; s++) {
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			const struct obs *o = &c->side[s].obs[i];
+
+			hists += o->has_hist;
+			values += !o->has_hist;
+			coarse |= o->has_hist && o->hist.scheme != HIST_LOG128;
+		}
+	}
+	if ((hists && values) || (hists && summary))
+		return err_set(reterr, ERR_INVALID,
+			       "%s is a distribution in some runs and one number in others: "
+			       "compare runs of one kind",
+			       c->metric.name);
+	for (int s = 0; s < 2 && summary; s++) {
+		if (c->side[s].summary_run && c->side[s].n)
+			return err_set(reterr, ERR_INVALID,
+				       "side %s mixes a published summary with runs of %s",
+				       c->side[s].tag, c->metric.name);
+		if (!c->side[s].summary_run)
+			summarize_runs(&c->side[s]);
+	}
+	c->data = summary ? DATA_SUMMARY : values ? DATA_VALUES : coarse ? DATA_COARSE : DATA_FULL;
+	return 0;
+}
+
+int side_collect(struct cmp *c, struct err *reterr)
+{
+	for (int s = 0; s < 2; s++) {
+		struct side *side = &c->side[s];
+
+		if (side->in->n > RUNS_PER_SIDE_MAX)
+			return err_set(reterr, ERR_LIMIT,
+				       "side %s has %zu runs, at most %d can be compared: "
+				       "narrow the "
+				       "selection",
+				       side->tag, side->in->n, RUNS_PER_SIDE_MAX);
+		side->obs = xcalloc(side->in->n + 1, sizeof(*side->obs));
+		for (size_t i = 0; i < side->in->n; i++) {
+			int e = add_run(c, side, side->in->runs[i], reterr);
+
 			if (e < 0)
-				return err_prefix(reterr, "side %s: ", side->tag);
+				return e;
 		}
-		return 0;
-	}
-
-	/* A published summary against runs: the runs are summarised, so that both are of one kind.
-	 */
-	static void summarize_runs(struct side * side)
-	{
-		double *x = xcalloc(side->n + 1, sizeof(*x));
-		struct calc_summary s;
-
-		for (size_t i = 0; i < side->n; i++)
-			x[i] = side->obs[i].value;
-		calc_summarize(x, side->n, &s);
-		side->summary = (struct summary){side->n, s.min, s.avg, s.max,	    s.sdev,
-						 true,	  true,	 true,	side->n > 1};
-		free(x);
-	}
-
-	static int decide_data(struct cmp * c, struct err * reterr)
-	{
-		bool summary = c->side[0].summary_run || c->side[1].summary_run;
-		size_t hists = 0, values = 0;
-		bool coarse = false;
-
-		for (int s = 0; s < 2; s++) {
-			for (size_t i = 0; i < c->side[s].n; i++) {
-				const struct obs *o = &c->side[s].obs[i];
-
-				hists += o->has_hist;
-				values += !o->has_hist;
-				coarse |= o->has_hist && o->hist.scheme != HIST_LOG128;
-			}
-		}
-		if ((hists && values) || (hists && summary))
-			return err_set(
-				reterr, ERR_INVALID,
-				"%s is a distribution in some runs and one number in others: "
-				"compare runs of one kind",
-				c->metric.name);
-		for (int s = 0; s < 2 && summary; s++) {
-			if (c->side[s].summary_run && c->side[s].n)
-				return err_set(reterr, ERR_INVALID,
-					       "side %s mixes a published summary with runs of %s",
-					       c->side[s].tag, c->metric.name);
-			if (!c->side[s].summary_run)
-				summarize_runs(&c->side[s]);
-		}
-		c->data = summary  ? DATA_SUMMARY
-			  : values ? DATA_VALUES
-			  : coarse ? DATA_COARSE
-				   : DATA_FULL;
-		return 0;
-	}
-
-	int side_collect(struct cmp * c, struct err * reterr)
-	{
-		for (int s = 0; s < 2; s++) {
-			struct side *side = &c->side[s];
-
-			if (side->in->n > RUNS_PER_SIDE_MAX)
-				return err_set(reterr, ERR_LIMIT,
-					       "side %s has %zu runs, at most %d can be compared: "
-					       "narrow the "
-					       "selection",
-					       side->tag, side->in->n, RUNS_PER_SIDE_MAX);
-			side->obs = xcalloc(side->in->n + 1, sizeof(*side->obs));
-			for (size_t i = 0; i < side->in->n; i++) {
-				int e = add_run(c, side, side->in->runs[i], reterr);
-
-				if (e < 0)
-					return e;
-			}
-			describe_labels(c, side);
-			if (add_up(side, reterr) < 0)
-				return reterr->code;
-		}
-		if (decide_data(c, reterr) < 0)
+		describe_labels(c, side);
+		if (add_up(side, reterr) < 0)
 			return reterr->code;
-		if (c->data == DATA_VALUES || c->data == DATA_SUMMARY || !c->side[0].n ||
-		    !c->side[1].n)
-			return 0;
-		return to_common_grid(c, reterr);
 	}
+	if (decide_data(c, reterr) < 0)
+		return reterr->code;
+	if (c->data == DATA_VALUES || c->data == DATA_SUMMARY || !c->side[0].n || !c->side[1].n)
+		return 0;
+	return to_common_grid(c, reterr);
+}
 
-	void side_done(struct side * s)
-	{
-		for (size_t i = 0; s->obs && i < s->n; i++)
-			hist_done(&s->obs[i].hist);
-		for (size_t i = 0; i < s->n_out; i++)
-			free(s->out[i].text);
-		free(s->obs);
-		free(s->out);
-		free(s->labels);
-		hist_done(&s->pooled);
-	}
+void side_done(struct side *s)
+{
+	for (size_t i = 0; s->obs && i < s->n; i++)
+		hist_done(&s->obs[i].hist);
+	for (size_t i = 0; i < s->n_out; i++)
+		free(s->out[i].text);
+	free(s->obs);
+	free(s->out);
+	free(s->labels);
+	hist_done(&s->pooled);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/compare/render.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const json_t *render_item(const json_t *doc, size_t i)
+{
+	const json_t *items = json_object_get(doc, "items");
+
+	if (!items)
+		return i ? NULL : doc;
+	return json_array_get(items, i);
+}
+
+double render_num(const json_t *object, const char *key)
+{
+	const json_t *v = json_object_get(object, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+const char *render_str(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	return s ? s : "";
+}
+
+const char *render_letter(const json_t *item, const char *side)
+{
+	const char *s = json_string_value(json_object_get(json_object_get(item, side), "letter"));
+
+	return s ? s : *side == 'a' ? "A" : "B";
+}
+
+struct scale render_scale(const json_t *row, double *ret_typical)
+{
+	double a = fabs(render_num(json_object_get(row, "a"), "avg"));
+	double b = fabs(render_num(json_object_get(row, "b"), "avg"));
+	double typical = fmax(isnan(a) ? 0 : a, isnan(b) ? 0 : b);
+
+	*ret_typical = typical;
+	return scale_for(render_str(row, "unit"), typical);
+}
+
+static void put_number(struct strbuf *out, const json_t *side, const char *key, const char *word)
+{
+	char n[32];
+	double v = render_num(side, key);
+
+	if (v > 0)
+		strbuf_printf(out, ", %s %s", format_count((uint64_t)v, n, sizeof(n)), word);
+}
+
+void render_side_facts(const json_t *side, struct strbuf *out)
+{
+	double n = render_num(side, "n"), runs = render_num(side, "runs_counted");
+	const char *what = render_str(side, "replicate");
+	size_t i, excluded = 0;
+	json_t *run;
+
+	strbuf_printf(out, "%.0f %s%s", n, what, n == 1 ? "" : "s");
+	if (strcmp(what, "run") != 0)
+		strbuf_printf(out, " (%.0f runs)", runs);
+	put_number(out, side, "samples", "samples");
+	put_number(out, side, "lost", "lost");
+	put_number(out, side, "missed", "missed");
+	put_number(out, side, "overflow", "beyond the range");
+	json_array_foreach(json_object_get(side, "runs"), i, run) excluded +=
+		!json_is_null(json_object_get(run, "excluded"));
+	if (excluded)
+		strbuf_printf(out, ", %zu left out", excluded);
+	if (!strcmp(render_str(side, "data"), "summary_only"))
+		strbuf_puts(out, ", summary only");
+}
+
+static void put_tail_side(const json_t *item, const char *key, struct strbuf *out)
+{
+	const json_t *side = json_object_get(json_object_get(item, "tail"), key);
+	double above = render_num(side, "above"), most = render_num(side, "above_at_most");
+	double rate = render_num(side, "rate_per_h");
+	char n[32], all[32], share[40];
+
+	strbuf_printf(out, "%s %s", render_letter(item, key),
+		      format_count((uint64_t)above, n, sizeof(n)));
+	if (most > above)
+		strbuf_printf(out, " to %s", format_count((uint64_t)most, n, sizeof(n)));
+	strbuf_printf(out, " of %s (%s",
+		      format_count((uint64_t)render_num(side, "samples"), all, sizeof(all)),
+		      format_value("share", render_num(side, "exceedance"), share, sizeof(share)));
+	if (!isnan(rate))
+		strbuf_printf(out, ", %.4g an hour", rate);
+	strbuf_putc(out, ')');
+}
+
+void render_tail(const json_t *item, struct strbuf *out)
+{
+	const json_t *tail = json_object_get(item, "tail");
+	char at[40];
+
+	if (!json_is_object(tail))
+		return;
+	format_value(render_str(json_object_get(item, "metric"), "unit"),
+		     render_num(tail, "threshold_ns"), at, sizeof(at));
+	strbuf_printf(out, "Samples >= %s: ", at);
+	put_tail_side(item, "a", out);
+	strbuf_puts(out, "; ");
+	put_tail_side(item, "b", out);
+	strbuf_puts(out, ".");
+	if (strcmp(render_str(tail, "basis"), "given") != 0)
+		strbuf_printf(out, " Threshold: %s.", render_str(tail, "basis"));
+}
+
+void render_environment(const json_t *item, struct strbuf *out)
+{
+	static const char *const lists[] = {"blocking", "unexpected", "intended"};
+	const json_t *env = json_object_get(item, "environment");
+
+	if (!json_is_true(json_object_get(env, "known")))
+		return;
+	for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+		const json_t *list = json_object_get(env, lists[l]);
+		size_t i;
+		json_t *f;
+
+		if (!json_array_size(list))
+			continue;
+		strbuf_printf(out, "%zu %s (", json_array_size(list), lists[l]);
+		json_array_foreach(list, i, f) if (i < 3)
+			strbuf_printf(out, "%s%s: %.40s / %.40s", i ? "; " : "",
+				      render_str(f, "key"), render_str(f, "a"), render_str(f, "b"));
+		strbuf_printf(out, "%s), ", i > 3 ? "; ..." : "");
+	}
+	strbuf_printf(out, "%.0f equal", render_num(env, "equal"));
+}
+
+const char *render_reading(const json_t *row)
+{
+	const char *r = render_str(json_object_get(row, "delta"), "reading");
+
+	if (!strcmp(r, "worse"))
+		return "WORSE";
+	if (!strcmp(r, "below_margin"))
+		return "below margin";
+	if (!strcmp(r, "not_enough_runs"))
+		return "too few runs";
+	if (!strcmp(r, "not_resolvable"))
+		return "not judged";
+	return r;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For mailing lists: ASCII, at most 76 columns. */
+#include <math.h>
+#include <stdio.h>
+
+#include "common/compare/compare.h"
+#include "common/compare/render.h"
+
+#define COLUMNS 76
+
+/* Words wrapped at COLUMNS; the first line begins at `first`, later ones at `indent`. Bytes that
+ * are not ASCII become '?'; a word longer than a line is cut. */
+static void put_wrapped(struct strbuf *out, const char *first, size_t indent, const char *text)
+{
+	size_t column = strlen(first), len;
+	bool at_start = true;
+
+	strbuf_puts(out, first);
+	for (; *text; text += len) {
+		while (*text == ' ' || *text == '\n')
+			text++;
+		len = strcspn(text, " \n");
+		if (!len)
+			break;
+		if (!at_start && column + 1 + len > COLUMNS) {
+			strbuf_printf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			at_start = true;
+		}
+		if (!at_start) {
+			strbuf_putc(out, ' ');
+			column++;
+		}
+		for (size_t i = 0; i < len && column < COLUMNS; i++, column++)
+			strbuf_putc(out, text[i] >= ' ' && text[i] < 127 ? text[i] : '?');
+		at_start = false;
+	}
+	strbuf_putc(out, '\n');
+}
+
+static void put_side(const json_t *item, const char *key, struct strbuf *out)
+{
+	CLEANUP(strbuf_done) struct strbuf text = {0};
+	const json_t *side = json_object_get(item, key);
+	const char *selector = render_str(side, "selector");
+	char first[8];
+
+	strbuf_puts(&text, render_str(side, "name"));
+	if (*selector && strcmp(selector, render_str(side, "name")) != 0)
+		strbuf_printf(&text, " [%s]", selector);
+	strbuf_puts(&text, ": ");
+	render_side_facts(side, &text);
+	snprintf(first, sizeof(first), "%s  ", render_letter(item, key));
+	put_wrapped(out, first, 3, text.data);
+}
+
+static const char *direction_words(const char *better)
+{
+	if (!strcmp(better, "lower"))
+		return "lower is better";
+	return !strcmp(better, "higher") ? "higher is better" : "no better direction known";
+}
+
+static void put_metric(const json_t *item, struct strbuf *out)
+{
+	CLEANUP(strbuf_done) struct strbuf text = {0};
+	const json_t *m = json_object_get(item, "metric");
+	char margin[24];
+
+	strbuf_printf(&text, "%s, %s; margin %s, confidence %.4g %%", render_str(m, "title"),
+		      direction_words(render_str(m, "better")),
+		      format_percent(render_num(m, "margin_rel"), false, margin, sizeof(margin)),
+		      render_num(item, "confidence") * 100);
+	put_wrapped(out, "", 3, text.data);
+	put_wrapped(out, "", 3, render_str(json_object_get(item, "design"), "text"));
+}
+
+static void put_cells(const json_t *side, struct scale s, double typical, struct strbuf *out)
+{
+	static const char *const keys[] = {"min", "avg", "max", "sdev", "range"};
+	char cell[40];
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		double v = render_num(side, keys[i]);
+
+		strbuf_printf(out, " %7s",
+			      isnan(v) ? "-" : format_scaled(s, v, typical, cell, sizeof(cell)));
+	}
+}
+
+/* "-9.9 % [-10.0, -9.8]" */
+static void put_relative(const json_t *delta, struct strbuf *out)
+{
+	const json_t *ci = json_object_get(delta, "ci_rel");
+	char rel[24], lo[24], hi[24];
+	double v = render_num(delta, "rel");
+
+	strbuf_printf(out, " %9s", isnan(v) ? "" : format_percent(v, true, rel, sizeof(rel)));
+	if (json_is_null(ci))
+		return;
+	format_percent(json_number_value(json_array_get(ci, 0)), true, lo, sizeof(lo));
+	format_percent(json_number_value(json_array_get(ci, 1)), true, hi, sizeof(hi));
+	lo[strlen(lo) - 2] = '\0';
+	hi[strlen(hi) - 2] = '\0';
+	if (json_is_null(json_array_get(ci, 0)) || json_is_null(json_array_get(ci, 1)))
+		strbuf_puts(out, " [unbounded]");
+	else
+		strbuf_printf(out, " [%s,%s]", lo, hi);
+}
+
+static void put_row(const json_t *item, const json_t *row, struct strbuf *out)
+{
+	const json_t *delta = json_object_get(row, "delta");
+	double typical, change = render_num(delta, "abs");
+	struct scale s = render_scale(row, &typical);
+	char cell[40];
+
+	strbuf_printf(out, "%-9.9s%s", render_str(row, "stat"), render_letter(item, "a"));
+	put_cells(json_object_get(row, "a"), s, typical, out);
+	put_relative(delta, out);
+	strbuf_printf(out, "\n%9.9s%s", s.unit, render_letter(item, "b"));
+	put_cells(json_object_get(row, "b"), s, typical, out);
+	format_scaled(s, change, typical, cell, sizeof(cell));
+	strbuf_printf(out, "  %s%-8s %s\n",
+		      change > 0   ? "+"
+		      : change < 0 ? ""
+				   : " ",
+		      isnan(change) ? "" : cell, render_reading(row));
+}
+
+static void put_cautions(const json_t *item, struct strbuf *out)
+{
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(item, "rows"), i, row)
+	{
+		CLEANUP(strbuf_done) struct strbuf text = {0};
+
+		if (json_is_null(json_object_get(row, "caution")))
+			continue;
+		strbuf_printf(&text, "%s: %s", render_str(row, "stat"), render_str(row, "caution"));
+		put_wrapped(out, "note: ", 6, text.data);
+	}
+}
+
+static void put_mde(const json_t *item, struct strbuf *out)
+{
+	const char *primary = render_str(json_object_get(item, "verdict"), "primary");
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(item, "rows"), i, row)
+	{
+		const json_t *delta = json_object_get(row, "delta");
+		CLEANUP(strbuf_done) struct strbuf text = {0};
+		double mde = render_num(delta, "mde_rel");
+		char p[32], size[24];
+
+		if (strcmp(render_str(row, "stat"), primary) != 0 || !*render_str(delta, "test"))
+			continue;
+		strbuf_printf(&text, "%s: %s, %s", primary, render_str(delta, "test"),
+			      format_p(render_num(delta, "p"), p, sizeof(p)));
+		if (!isnan(mde))
+			strbuf_printf(&text, "; a change of %s would be seen 4 times in 5",
+				      format_percent(mde, false, size, sizeof(size)));
+		put_wrapped(out, "test: ", 6, text.data);
+	}
+}
+
+static void put_hosts(const json_t *item, struct strbuf *out)
+{
+	const json_t *hosts = json_object_get(item, "hosts");
+	size_t i;
+	json_t *h;
+
+	if (!json_is_object(hosts))
+		return;
+	strbuf_printf(out, "\n%s of each host by itself\n", render_str(hosts, "stat"));
+	json_array_foreach(json_object_get(hosts, "items"), i, h)
+	{
+		strbuf_printf(out, "  %-20.20s", render_str(h, "host"));
+		put_relative(json_object_get(h, "delta"), out);
+		strbuf_printf(out, "  %s\n", render_reading(h));
+	}
+}
+
+static void put_verdict(const json_t *item, struct strbuf *out)
+{
+	const json_t *v = json_object_get(item, "verdict");
+	size_t i;
+	json_t *reason;
+
+	strbuf_printf(out, "verdict: %s\n", render_str(v, "word"));
+	put_wrapped(out, "  ", 2, render_str(v, "sentence"));
+	json_array_foreach(json_object_get(v, "reasons"), i, reason)
+		put_wrapped(out, "  - ", 4, render_str(reason, "text"));
+}
+
+static void put_rest(const json_t *item, struct strbuf *out)
+{
+	CLEANUP(strbuf_done) struct strbuf tail = {0}, env = {0};
+	const json_t *guess = json_object_get(json_object_get(item, "tail"), "hypothesis");
+
+	render_tail(item, &tail);
+	if (tail.len)
+		put_wrapped(out, "", 2, tail.data);
+	if (json_is_object(guess))
+		put_wrapped(out, "", 2, render_str(guess, "text"));
+	render_environment(item, &env);
+	if (env.len)
+		put_wrapped(out, "environment: ", 2, env.data);
+}
+
+static void put_item(const json_t *item, struct strbuf *out)
+{
+	size_t i;
+	json_t *row;
+
+	put_side(item, "a", out);
+	put_side(item, "b", out);
+	put_metric(item, out);
+	strbuf_printf(out, "\n%10s %7s %7s %7s %7s %7s %9s\n", "", "min", "avg", "max", "sdev",
+		      "range", "B-A");
+	out->data[out->len - 4] = *render_letter(item, "b");
+	json_array_foreach(json_object_get(item, "rows"), i, row) put_row(item, row, out);
+	put_hosts(item, out);
+	strbuf_putc(out, '\n');
+	put_verdict(item, out);
+	put_mde(item, out);
+	put_rest(item, out);
+	put_cautions(item, out);
+}
+
+static void put_trend(const json_t *doc, struct strbuf *out)
+{
+	const json_t *trend = json_object_get(doc, "trend");
+
+	if (json_is_object(trend))
+		put_wrapped(out, "\ntrend: ", 7, render_str(trend, "text"));
+}
+
+static void put_gate(const json_t *doc, struct strbuf *out)
+{
+	const json_t *gate = json_object_get(doc, "gate");
+	size_t i;
+	json_t *rule;
+
+	if (!json_is_object(gate))
+		return;
+	strbuf_printf(out, "gate: %s\n", render_str(gate, "result"));
+	json_array_foreach(json_object_get(gate, "rules"), i, rule)
+	{
+		CLEANUP(strbuf_done) struct strbuf text = {0};
+
+		strbuf_printf(&text, "%s: %s: %s", render_str(rule, "rule"),
+			      render_str(rule, "result"), render_str(rule, "why"));
+		put_wrapped(out, "  - ", 4, text.data);
+	}
+}
+
+void compare_render_text(const json_t *doc, struct strbuf *out)
+{
+	const json_t *item;
+
+	for (size_t i = 0; (item = render_item(doc, i)); i++) {
+		if (i)
+			strbuf_puts(out, "\n----\n\n");
+		put_item(item, out);
+	}
+	put_trend(doc, out);
+	put_gate(doc, out);
+}
