@@ -155,3 +155,18 @@ int import_extremes(struct hist *h, int64_t min_ns, int64_t max_ns, int64_t slac
 	h->has_min = h->has_max = true;
 	return 0;
 }
+
+struct series *import_range(struct run *r, const char *metric, const char *method, uint64_t count,
+			    int64_t min_ns, int64_t max_ns)
+{
+	struct series *s = import_hist(r, metric, method, 0);
+
+	s->hist.scheme = HIST_EDGES;
+	s->hist.count = s->hist.overflow = count;
+	if (!count)
+		return s;
+	s->hist.overflow_lo = s->hist.min = min_ns;
+	s->hist.max = max_ns;
+	s->hist.has_min = s->hist.has_max = true;
+	return s;
+}

@@ -336,8 +336,7 @@ static int add_thread(struct cyclic *c, struct run *r, size_t i, struct err *ret
 	(void)snprintf(label, sizeof(label), "%zu", i);
 	labels_set(&s->labels, "thread", label);
 	s->omission = OMISSION_SKIPS_MISSED;
-	if (c->args.interval_us > 0 && c->args.interval_us < INT64_MAX / 1000)
-		s->interval_ns = c->args.interval_us * 1000;
+	s->interval_ns = rt_args_interval(&c->args, i);
 	s->hist = c->hists[i];
 	memset(&c->hists[i], 0, sizeof(c->hists[i]));
 	if (c->total.line && (uint64_t)c->total.v[i] != s->hist.count)

@@ -5,7 +5,10 @@
 #include "common/import/scan.h"
 
 extern const struct import_format import_delay_count, import_summary_csv, import_csv,
-	import_columns, import_rigstat_json, import_cyclictest;
+	import_columns, import_rigstat_json, import_cyclictest, import_rt_json,
+	import_jitterdebugger_json, import_jitterdebugger_raw, import_jitterdebugger_csv,
+	import_fio_json, import_fio_log, import_hgrm, import_hdr_log, import_bcc, import_bpftrace,
+	import_bpftrace_json, import_stress_ng, import_rtla;
 
 /* A new run with the options' host, experiment, factors and tags; owned by `rs`. */
 struct run *import_run(struct runs *rs, const struct import_options *o);
@@ -29,6 +32,10 @@ int import_bucket(struct hist *h, int64_t k, int64_t unit_ns, uint64_t n,
  * end of the last bucket with a note. */
 void import_overflow(struct run *r, struct series *s, const struct import_options *o, uint64_t n,
 		     int64_t edge_ns);
+/* A distribution of which only the number of samples and the extremes are known: all samples are
+ * "at least min", so that every quantile is answered by the interval [min, max]. */
+struct series *import_range(struct run *r, const char *metric, const char *method, uint64_t count,
+			    int64_t min_ns, int64_t max_ns);
 /* Exact extremes of the tool; an error when they contradict the buckets. `slack_ns` is what the
  * tool's own rounding may have cut. */
 int import_extremes(struct hist *h, int64_t min_ns, int64_t max_ns, int64_t slack_ns,

@@ -7,8 +7,25 @@
 
 /* Sorted by how sure their shape is; the first of equals wins. */
 static const struct import_format *const table[] = {
-	&import_delay_count, &import_summary_csv, &import_rigstat_json,
-	&import_csv,	     &import_columns,	  &import_cyclictest,
+	&import_delay_count,
+	&import_cyclictest,
+	&import_rt_json,
+	&import_rtla,
+	&import_fio_json,
+	&import_fio_log,
+	&import_hdr_log,
+	&import_hgrm,
+	&import_stress_ng,
+	&import_bcc,
+	&import_bpftrace,
+	&import_bpftrace_json,
+	&import_jitterdebugger_json,
+	&import_jitterdebugger_raw,
+	&import_jitterdebugger_csv,
+	&import_rigstat_json,
+	&import_summary_csv,
+	&import_csv,
+	&import_columns,
 };
 
 static struct import_format list[ARRAY_LEN(table) + 1];

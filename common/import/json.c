@@ -115,3 +115,76 @@ const char *json_get_text(const json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));
 }
+
+static int by_key(const void *a, const void *b)
+{
+	double x = ((const struct json_bin *)a)->key, y = ((const struct json_bin *)b)->key;
+
+	return (x > y) - (x < y);
+}
+
+static int read_bin(const char *key, const json_t *value, struct json_bin *ret, struct err *reterr)
+{
+	ret->text = key;
+	if (!span_double((struct span){key, strlen(key)}, &ret->key))
+		return err_set(reterr, ERR_INVALID, "bin '%.40s': the name is not a number", key);
+	if (!json_get_u64(value, &ret->n))
+		return err_set(reterr, ERR_INVALID, "bin %.40s: the count is not a whole number",
+			       key);
+	return 0;
+}
+
+int json_bins(const json_t *object, struct json_bin **ret, size_t *ret_len, struct err *reterr)
+{
+	size_t n = json_object_size(object), i = 0;
+	struct json_bin *bins = xcalloc(n + 1, sizeof(*bins));
+	bool sorted = true;
+	const char *key;
+	json_t *value;
+	int rc = 0;
+
+	json_object_foreach((json_t *)(uintptr_t)object, key, value)
+	{
+		rc = read_bin(key, value, &bins[i], reterr);
+		if (rc)
+			break;
+		sorted = sorted && (!i || bins[i].key > bins[i - 1].key);
+		i++;
+	}
+	if (!rc && !sorted)
+		qsort(bins, n, sizeof(*bins), by_key);
+	for (size_t k = 1; !rc && !sorted && k < n; k++)
+		if (bins[k].key == bins[k - 1].key)
+			rc = err_set(reterr, ERR_INVALID, "bin %.40s is there twice", bins[k].text);
+	if (rc) {
+		free(bins);
+		return rc;
+	}
+	*ret = bins;
+	*ret_len = n;
+	return 0;
+}
+
+bool json_repair_nan(const char *data, size_t len, struct strbuf *out)
+{
+	struct span s = {data, len};
+	bool in_string = false, found = false;
+
+	while (s.len) {
+		if (in_string && *s.p == '\\' && s.len > 1) {
+			strbuf_add(out, s.p, 2);
+			s.p += 2;
+			s.len -= 2;
+			continue;
+		}
+		in_string ^= *s.p == '"';
+		if (!in_string && (span_skip(&s, "-nan") || span_skip(&s, "nan"))) {
+			strbuf_puts(out, "null");
+			found = true;
+			continue;
+		}
+		strbuf_putc(out, *s.p++);
+		s.len--;
+	}
+	return found;
+}

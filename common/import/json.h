@@ -23,3 +23,18 @@ bool json_get_u64(const json_t *v, uint64_t *ret);
 bool json_get_number(const json_t *v, double *ret);
 /* NULL when absent or no string. */
 const char *json_get_text(const json_t *object, const char *key);
+
+/* A histogram written as an object: {"12": 3, "13": 5}. Keys are numbers, maybe with decimals. */
+struct json_bin {
+	double key;
+	uint64_t n;
+	const char *text; /* borrowed from the object */
+};
+/* Sorted by key; *ret is freed by the caller. Doubled keys and counts that are no whole numbers are
+ * errors ("bin 12: ..."). */
+int json_bins(const json_t *object, struct json_bin **ret, size_t *ret_len,
+	      struct err *reterr) MUSTCHECK;
+
+/* Writes "nan" and "-nan" (no JSON, but what printf makes of 0/0) as null; false when there are
+ * none outside strings. */
+bool json_repair_nan(const char *data, size_t len, struct strbuf *out);

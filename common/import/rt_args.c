@@ -34,12 +34,13 @@ void rt_args_parse(struct span cmdline, struct rt_args *ret)
 	static const struct option_word hist = {'h', "histogram"}, histall = {'H', "histofall"},
 					interval = {'i', "interval"}, prio = {'p', "priority"},
 					buckets = {'b', "bucket-size"},
-					width = {'W', "bucket-width"}, fifo = {'f', "rtprio"};
+					width = {'W', "bucket-width"}, fifo = {'f', "rtprio"},
+					distance = {'d', "distance"}, step = {'s', "step"};
 	struct span word;
 	const char *slash;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->priority = -1;
+	ret->priority = ret->distance_us = -1;
 	if (!span_word(&cmdline, &word))
 		return;
 	slash = memrchr(word.p, '/', word.len);
@@ -51,10 +52,26 @@ void rt_args_parse(struct span cmdline, struct rt_args *ret)
 		       option_value(&prio, word, cmdline, &ret->priority) ||
 		       option_value(&fifo, word, cmdline, &ret->priority) ||
 		       option_value(&buckets, word, cmdline, &ret->buckets) ||
-		       option_value(&width, word, cmdline, &ret->width_ns));
+		       option_value(&width, word, cmdline, &ret->width_ns) ||
+		       option_value(&distance, word, cmdline, &ret->distance_us) ||
+		       option_value(&step, word, cmdline, &ret->distance_us));
 		if (span_is(word, "-N") || span_is(word, "--nsecs"))
 			ret->nanoseconds = true;
+		if (span_is(word, "-S") || span_is(word, "--smp"))
+			ret->one_a_cpu = true;
 	}
+}
+
+int64_t rt_args_interval(const struct rt_args *a, uint64_t thread)
+{
+	int64_t interval = a->interval_us > 0 ? a->interval_us : 1000;
+	int64_t distance = a->distance_us >= 0 ? a->distance_us : 500;
+
+	if (!a->program.len || thread > 100000 || interval > INT32_MAX || distance > INT32_MAX)
+		return 0;
+	if (a->histogram || a->one_a_cpu)
+		distance = 0;
+	return (interval + distance * (int64_t)thread) * NS_PER_US;
 }
 
 void rt_args_tags(struct run *r, const struct rt_args *a)

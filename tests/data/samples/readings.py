@@ -1,0 +1,338 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Writes readings.json: the right reading of every sample file.
+
+It reads the samples by itself, knows nothing of rigstat and shares no code with it. What INDEX.md
+states is asserted here, so that this script and the index cannot drift apart. Times are ns.
+Quantiles are nearest rank, as the interval of values that a bucket allows, cut by the extremes.
+"""
+import collections
+import csv
+import gzip
+import io
+import json
+import math
+import pathlib
+import struct
+
+HERE = pathlib.Path(__file__).parent
+DATA = HERE.parent
+OUT = []
+
+
+def text(name):
+    raw = (DATA / name).read_bytes()
+    return (gzip.decompress(raw) if name.endswith(".gz") else raw).decode("utf-8", "replace")
+
+
+def quantile(buckets, overflow, overflow_lo, lo, hi, q, negative=0):
+    """buckets: sorted [(lo, hi_exclusive, n)]"""
+    count = sum(n for _, _, n in buckets) + overflow + negative
+    if q < 1 and count * (1 - q) < 1 - 1e-6:
+        return "not resolvable"
+    rank = max(1, math.ceil(q * count - 1e-9))
+    below = negative
+    for a, b, n in buckets:
+        below += n
+        if rank <= below:
+            first, last = a, b - 1
+            if lo is not None:
+                first = max(first, lo)
+            if hi is not None:
+                last = min(last, hi)
+            return [first, last]
+    if hi is not None and hi == overflow_lo:
+        return [hi, hi]
+    return ">=%d" % max(overflow_lo, lo or 0)
+
+
+def hist(metric, buckets, overflow=0, overflow_lo=0, lo=None, hi=None, qs=(0.5, 0.99), negative=0,
+         labels=None, **more):
+    count = sum(n for _, _, n in buckets) + overflow + negative
+    d = {"metric": metric, "kind": "hist", "count": count, "overflow": overflow}
+    if overflow:
+        d["overflow_lo"] = overflow_lo
+    if negative:
+        d["negative"] = negative
+    if labels:
+        d["labels"] = labels
+    d["min"], d["max"] = lo, hi
+    d["q"] = {str(q): quantile(buckets, overflow, overflow_lo, lo, hi, q, negative) for q in qs}
+    d.update(more)
+    return d
+
+
+def entry(file, **more):
+    OUT.append({"file": file, **more})
+
+
+def refuse(file, error, **more):
+    entry(file, error=error, **more)
+
+
+# ---- the posts of 2004 and 2008 ----
+
+LKML = {"desktop-64": (100, 24), "iozone-64": (161, 26), "iozone-32": (132, 27), "iozone-16": (101, 32)}
+for name, (top, p99) in LKML.items():
+    rows = [tuple(map(int, line.split())) for line in
+            text("wakeup-delay-2004/%s.txt" % name).splitlines()[2:] if line.strip()]
+    assert sum(n for _, n in rows) == 10400 and rows[-1][0] == top
+    buckets = [(us * 1000, us * 1000 + 1000, n) for us, n in rows]
+    s = hist("wakeup_latency", buckets, qs=(0.5, 0.99, 0.999), resolution=1000, omission="unknown")
+    assert s["q"]["0.99"][0] == p99 * 1000
+    entry("wakeup-delay-2004/%s.txt" % name, format="delay-count", runs=1, series=[s],
+          notes=["inferred-unit"])
+
+rows = list(csv.DictReader(io.StringIO(text("rq-affinity-2008/summary.csv"))))
+entry("rq-affinity-2008/summary.csv", format="summary-csv", runs=2,
+      factors=[{"rq_affinity": "0"}, {"rq_affinity": "1"}], notes=["summary-only"],
+      series=[{"run": int(r["level"]), "metric": r["metric"], "kind": "summary", "unit": "%",
+               "summary": {"n": 10, **{k: float(r[k]) for k in ("min", "avg", "max", "sdev")}}}
+              for r in rows])
+
+for name in ("aa-abba-drift", "aa-sequential-drift", "ab-abba-drift"):
+    rows = list(csv.DictReader(io.StringIO(text("compare/synth-%s.csv" % name))))
+    entry("compare/synth-%s.csv" % name, format="csv", runs=len(rows),
+          factors=[{"arm": r["arm"]} for r in rows],
+          series=[{"run": i, "metric": "value", "kind": "value", "value": float(r["value"])}
+                  for i, r in enumerate(rows)], notes=[])
+rows = list(csv.DictReader(io.StringIO(text("compare/synth-series-step-spikes.csv"))))
+entry("compare/synth-series-step-spikes.csv", format="csv", runs=len(rows),
+      series=[{"run": 51, "metric": "value", "value": float(rows[51]["value"])}])
+
+# ---- cyclictest, text ----
+
+
+def cyclictest_text(name):
+    """Columns of {us: n}, and the footers."""
+    columns, foot = None, {}
+    for line in text(name).splitlines():
+        if line.startswith("# ") and ":" in line:
+            key, rest = line[2:].split(":", 1)
+            foot.setdefault(key, [int(w) for w in rest.split() if w.isdigit()])
+        elif line[:6].isdigit():
+            k, *counts = [int(w) for w in line.split()]
+            columns = columns or [{} for _ in counts]
+            for c, n in zip(columns, counts):
+                if n:
+                    c[k] = n
+    return columns, foot
+
+
+def cyclictest_series(name, edges, unit=1000, **more):
+    columns, foot = cyclictest_text(name)
+    out = []
+    for t, lo in enumerate(foot["Min Latencies"]):
+        buckets = [(k * unit, k * unit + unit, n) for k, n in sorted(columns[t].items())]
+        over = foot["Histogram Overflows"][t]
+        out.append(hist("wakeup_latency", buckets, over, edges * unit, lo * unit,
+                        foot["Max Latencies"][t] * unit, (0.5, 0.99, 0.999),
+                        labels={"thread": str(t)}, omission="skips_missed", resolution=unit, **more))
+    return out
+
+
+s = cyclictest_series("samples/latency/cyclictest24_hist.txt", 60)
+assert [(x["count"], x["overflow"], x["min"], x["max"]) for x in s] == [
+    (3000, 646, 15000, 3839000), (3000, 478, 17000, 4692000)]
+assert s[0]["q"]["0.5"] == [42000, 42999] and s[0]["q"]["0.99"] == ">=60000"
+entry("samples/latency/cyclictest24_hist.txt", format="cyclictest", runs=1, series=s,
+      notes=["inferred-unit"])
+s = cyclictest_series("samples/latency/ct_stop_hist.txt", 1000)
+assert s[0]["count"] == 3000 and s[0]["overflow"] == 2 and s[0]["max"] == 203149000
+assert [s[0]["q"][q][0] for q in ("0.5", "0.99", "0.999")] == [37000, 104000, 636000]
+entry("samples/latency/ct_stop_hist.txt", format="cyclictest", runs=1, series=s, notes=["inferred-unit"])
+s = cyclictest_series("samples/latency/ct_H.txt", 400)
+columns, _ = cyclictest_text("samples/latency/ct_H.txt")
+both = collections.Counter(columns[0]) + collections.Counter(columns[1])
+merged = hist("wakeup_latency", [(k * 1000, k * 1000 + 1000, n) for k, n in sorted(both.items())], 1,
+              400000, 16000, 1037000, (0.5, 0.999))
+assert merged["count"] == 2000 and merged["q"]["0.999"][0] == 227000
+entry("samples/latency/ct_H.txt", format="cyclictest", runs=1, series=s, merged=merged,
+      notes=["inferred-unit"])
+# Sparse rows: the edge is only known from -H100; without it, the end of the last row.
+last = max(cyclictest_text("samples/latency/ct210_H_1thread.txt")[0][0])
+s = cyclictest_series("samples/latency/ct210_H_1thread.txt", last + 1)
+assert (s[0]["count"], s[0]["overflow"], s[0]["min"], s[0]["max"]) == (500, 27, 18000, 644000)
+entry("samples/latency/ct210_H_1thread.txt", format="cyclictest", runs=1, series=s,
+      notes=["inferred-unit", "inferred-overflow-edge"])
+entry("samples/latency/ct210_H_1thread.txt", format="cyclictest", options={"overflow_lo_ns": 100000},
+      series=cyclictest_series("samples/latency/ct210_H_1thread.txt", 100), notes=["inferred-unit"])
+s = cyclictest_series("samples/latency/ct21_H_1thread.txt", 100)
+assert (s[0]["count"], s[0]["overflow"], s[0]["min"], s[0]["max"]) == (500, 10, 26000, 719000)
+entry("samples/latency/ct21_H_1thread.txt", format="cyclictest", series=s, notes=["inferred-unit"])
+s = cyclictest_series("samples/latency/ct_nsec_hist.txt.gz", 200000, unit=1)
+assert (s[0]["count"], s[0]["overflow"], s[0]["min"], s[0]["max"]) == (2000, 1, 13101, 241516)
+entry("samples/latency/ct_nsec_hist.txt.gz", format="cyclictest", options={"unit_ns": 1}, series=s,
+      notes=[])
+
+# ---- rt-tests, JSON ----
+
+
+def cyclictest_json(name, edge, unit=1000, interval=1000000, qs=(0.5, 0.99, 0.999)):
+    out = []
+    for t, th in json.loads(text(name))["thread"].items():
+        bins = {int(k): n for k, n in th.get("histogram", {}).items()}
+        labels = {"thread": t}
+        if th["cpu"] >= 0:
+            labels["cpu"] = str(th["cpu"])
+        buckets = [(k * unit, k * unit + unit, n) for k, n in sorted(bins.items())]
+        out.append(hist("wakeup_latency", buckets, th["cycles"] - sum(bins.values()), edge,
+                        th["min"] * unit, th["max"] * unit, qs, labels=labels,
+                        omission="skips_missed", interval=interval, resolution=unit))
+    return out
+
+
+for name, edge in (("cyclictest24", 60), ("ct_stop", 1000), ("ct21", 100), ("ct210", 100), ("ct_dist", 100)):
+    s = cyclictest_json("samples/latency/%s.json" % name, edge * 1000)
+    if name == "ct_dist":
+        assert [x["count"] for x in s] == [2000, 1993]
+    entry("samples/latency/%s.json" % name, format="rt-tests-json", runs=1, series=s, notes=[])
+entry("samples/latency/ct_nsec.json", format="rt-tests-json", notes=[],
+      series=cyclictest_json("samples/latency/ct_nsec.json", 200000, unit=1))
+# Every sample overflowed, so there are no buckets.
+s = cyclictest_json("samples/latency/ct210_allover.json", 1000, qs=(0.5,))
+assert s[0]["overflow"] == 50 and s[0]["q"]["0.5"] == ">=22000"  # no sample is below the minimum
+entry("samples/latency/ct210_allover.json", format="rt-tests-json", series=s, notes=[])
+# Without -h only N, min and max are known: every quantile is in [min, max].
+for name, lo in (("ct210_nohist", 17000), ("nohist", 30000)):
+    s = cyclictest_json("samples/latency/%s.json" % name, lo, qs=(0.5,))
+    assert s[0]["q"]["0.5"] == ">=%d" % lo
+    entry("samples/latency/%s.json" % name, format="rt-tests-json", series=s, notes=["no-histogram"])
+refuse("samples/latency/ct24_quote_in_cmdline.bad.json", ":3:")
+
+
+def oslat(name, width, unit):
+    out = []
+    for t, th in json.loads(text(name))["thread"].items():
+        keys = [(round(float(k) * 1000), n) for k, n in th["histogram"].items()]
+        edge, over = keys.pop()  # the last key holds everything above, too
+        out.append(hist("os_noise", [(k - width, k, n) for k, n in keys], over, edge - width,
+                        th["min"] if unit == 1 else None, th["max"] * unit, (0.5, 0.999999),
+                        labels={"cpu": str(th["cpu"])}, resolution=width))
+    return out
+
+
+s = oslat("samples/latency/oslat24.json", 1000, 1000)
+assert [(x["count"], x["overflow"], x["max"]) for x in s] == [
+    (25196856, 343, 40873000), (34960084, 1019, 56516000)]
+entry("samples/latency/oslat24.json", format="rt-tests-json", series=s,
+      notes=["last-bucket-is-overflow"] * 2)
+entry("samples/latency/oslat210_W500.json", format="rt-tests-json",
+      series=oslat("samples/latency/oslat210_W500.json", 500, 1),
+      notes=["last-bucket-is-overflow", "mixed-units"])
+
+# ---- jitterdebugger ----
+
+
+def jd_results(name):
+    out = []
+    for t, c in json.loads(text(name))["cpu"].items():
+        bins = {int(k): n for k, n in c["histogram"].items()}
+        out.append(hist("wakeup_latency", [(k * 1000, k * 1000 + 1000, n) for k, n in sorted(bins.items())],
+                        c["count"] - sum(bins.values()), 1000000, c["min"] * 1000, c["max"] * 1000,
+                        labels={"thread": t}, omission="keeps_deadlines"))
+    return out
+
+
+def jd_raw(name):
+    raw = (DATA / name).read_bytes()
+    cpus = collections.defaultdict(collections.Counter)
+    for i in range(0, len(raw), 28):
+        cpu, sec, nsec, value = struct.unpack("<IqqQ", raw[i:i + 28])
+        cpus[cpu][value] += 1
+    return [hist("wakeup_latency", [(k * 1000, k * 1000 + 1000, n) for k, n in sorted(c.items())], 0, 0,
+                 min(c) * 1000, max(c) * 1000, (0.5, 0.99, 0.999), labels={"cpu": str(cpu)},
+                 omission="keeps_deadlines") for cpu, c in sorted(cpus.items())]
+
+
+s = jd_results("samples/latency/jd_stop/results.json")
+assert (s[0]["count"], s[0]["overflow"]) == (3000, 206)
+entry("samples/latency/jd_stop/results.json", format="jitterdebugger", series=s, notes=["dropped-samples"])
+s = jd_results("samples/latency/jd_run1/results.json")
+assert [(x["count"], x["overflow"]) for x in s] == [(4927, 7), (4466, 12)]
+entry("samples/latency/jd_run1/results.json", format="jitterdebugger", series=s,
+      notes=["dropped-samples"] * 2)
+s = jd_raw("samples/latency/jd_stop/samples.raw")
+assert s[0]["count"] == 2999 and s[0]["max"] == 201328000
+assert [s[0]["q"][q][0] for q in ("0.5", "0.99", "0.999")] == [31000, 173107000, 199385000]
+entry("samples/latency/jd_stop/samples.raw", format="jitterdebugger-raw", series=s, notes=["inferred-unit"])
+s = jd_raw("samples/latency/jd_run1/samples.raw")
+assert sum(x["count"] for x in s) == 9389
+entry("samples/latency/jd_run1/samples.raw", format="jitterdebugger-raw", series=s, notes=["inferred-unit"])
+for d in ("jd_run1", "jd_stop"):
+    # One number, which could be a run's value: the folder's reader must not ask for it.
+    entry("samples/latency/%s/cpus_online" % d, format="columns", runs=1)
+    refuse("samples/latency/%s/uname" % d, "not one that rigstat reads")
+refuse("samples/latency/jd_stop.txt", "not one that rigstat reads")
+
+# ---- fio ----
+
+
+def fio_edges(v):
+    if v < 128:
+        return v, v + 1
+    shift = v.bit_length() - 7
+    return v >> shift << shift, ((v >> shift) + 1) << shift
+
+
+job = json.loads(text("samples/latency/fio-3.33-jsonplus.json"))["jobs"][0]["read"]
+clat = job["clat_ns"]
+buckets = [(*fio_edges(int(k)), n) for k, n in clat["bins"].items()]
+s = hist("completion_latency", buckets, 0, 0, clat["min"], clat["max"], (0.5, 0.99, 0.999, 0.9999),
+         labels={"op": "read"})
+assert (s["count"], s["min"], s["max"]) == (91847, 43670, 28674708)
+for q, middle in (("0.5", 234496), ("0.99", 4947968), ("0.999", 12779520), ("0.9999", 26869760)):
+    lo, hi = fio_edges(middle)
+    assert s["q"][q] == [lo, hi - 1], (q, s["q"][q], lo, hi)
+entry("samples/latency/fio-3.33-jsonplus.json", format="fio-json", runs=1, notes=[], series=[
+    s, {"metric": "iops", "kind": "value", "value": job["iops"]},
+    {"metric": "throughput", "unit": "bytes/s", "value": job["bw_bytes"]},
+    hist("submit_latency", [], job["slat_ns"]["N"], job["slat_ns"]["min"], job["slat_ns"]["min"],
+         job["slat_ns"]["max"], (0.5,))])
+counts = [0] * 1856
+for line in text("samples/latency/fiohist_clat_hist.1.log").splitlines():
+    for i, n in enumerate(line.split(",")[3:]):
+        counts[i] += int(n)
+index_lo = [i if i < 128 else (64 + i % 64) << (i // 64 - 1) for i in range(1857)]
+buckets = [(index_lo[i], index_lo[i + 1], n) for i, n in enumerate(counts) if n]
+entry("samples/latency/fiohist_clat_hist.1.log", format="fio-hist-log", notes=["last-interval-missing"],
+      series=[hist("completion_latency", buckets, qs=(0.5, 0.99, 0.999), labels={"op": "read"})])
+
+# ---- bpftrace ----
+
+maps = {}
+for line in text("samples/latency/bpftrace-0.17.jsonl").splitlines():
+    event = json.loads(line) if line.strip() else {}
+    if event.get("type") == "hist":
+        maps.update(event["data"])
+s = hist("usecs", [(b["min"] * 1000, (b["max"] + 1) * 1000, b["count"]) for b in maps["@usecs"]])
+assert s["count"] == 8567 and s["q"]["0.5"] == [8000, 15999] and s["q"]["0.99"] == [8192000, 16383999]
+lin = [(b["min"], b["max"] + 1, b["count"]) for b in maps["@lin"] if "max" in b]
+s2 = hist("lin", lin, maps["@lin"][-1]["count"], 200)
+assert s2["overflow"] == 1305 and s2["count"] == 8567 and s2["q"]["0.99"] == ">=200"
+entry("samples/latency/bpftrace-0.17.jsonl", format="bpftrace-json", series=[
+    {**s, "unit": "ns"}, {**s2, "unit": "1"}])
+entry("samples/latency/bpftrace-0.17-text.txt", format="bpftrace", series=[
+    {"metric": "n", "kind": "hist", "count": 18475, "negative": 18475, "unit": "1"},
+    {"metric": "lin", "count": 14011 + 1271 + 451 + 283 + 204 + 167 + 120 + 93 + 83 + 54 + 1738,
+     "overflow": 1738, "overflow_lo": 200, "q": {"0.5": [0, 19], "0.99": ">=200"}},
+    {"metric": "usecs", "unit": "ns", "count": sum(
+        (389, 4078, 6049, 2835, 1676, 778, 637, 439, 324, 296, 331, 392, 177, 51, 11, 12)),
+     "q": {"0.5": [4000, 7999]}}])
+
+# ---- stress-ng ----
+
+rows, samples = [], 0
+for line in text("samples/latency/stressng-cyclic.txt").splitlines():
+    words = line.split("cyclic:")[-1].split()
+    if len(words) == 2 and words[0].isdigit() and words[1].isdigit():
+        rows.append((int(words[0]), int(words[0]) + 1000, int(words[1])))
+shown = sum(n for _, _, n in rows)
+assert shown == 7551
+s = hist("wakeup_latency", rows, 7589 - shown, 250000, 17938, 8867128, (0.5, 0.99, 0.999))
+assert s["q"]["0.5"][0] <= 39619 <= s["q"]["0.5"][1] and s["q"]["0.999"] == ">=250000"
+entry("samples/latency/stressng-cyclic.txt", format="stress-ng-cyclic", series=[s],
+      notes=["unprinted-buckets"])
+
+(HERE / "readings.json").write_text(json.dumps(OUT, indent=1) + "\n")
+print(len(OUT), "readings")
