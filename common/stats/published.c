@@ -49,10 +49,12 @@ int published_number(const char *text, struct published_number *ret, struct err 
 		len--;
 	while (len && text[len - 1] == ' ')
 		len--;
-	if (*text == '+') {
+	if (len > 1 && *text == '+' && (isdigit((unsigned char)text[1]) || text[1] == '.')) {
 		text++;
-		len -= len > 0;
+		len--;
 	}
+	if (*text == '+') /* "++1", "+-1" */
+		len = 0;
 	if (len == 0 || len >= sizeof(n.text))
 		return err_set(
 			reterr, ERR_INVALID,
