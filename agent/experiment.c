@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "agent/facts.h"
-#include "agent/sysinfo.h"
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/model/run.h"
@@ -147,8 +146,16 @@ static void put_environment(struct experiment *x, struct facts *f)
 
 	for (size_t i = 0; i < d->factors_len; i++)
 		if (d->factors[i].tune)
-			sysinfo_tunable(f, d->factors[i].name,
-					design_level(d, present(x)->cell, i));
+			facts_set(f, d->factors[i].name, design_level(d, present(x)->cell, i));
+}
+
+static void set_quiet(struct experiment *x, bool quiet)
+{
+	if (!x->parts->agent->quiet)
+		return;
+	spool_set_quiet(x->parts->spool, quiet);
+	delivery_hold(x->delivery, quiet);
+	delivery_kick(x->delivery);
 }
 
 static void begin_session(struct experiment *x)
@@ -168,8 +175,7 @@ static void begin_session(struct experiment *x)
 	put_environment(x, &tunables);
 	session_begin(x->parts->session, &start);
 	delivery_kick(x->delivery); /* the start goes out before quiet begins */
-	if (quiet_until)
-		delivery_set_quiet(x->delivery, true);
+	set_quiet(x, true);
 }
 
 static char *log_path(struct experiment *x)
@@ -408,8 +414,7 @@ static void after_run(struct experiment *x)
 	show_tail(x);
 	if (x->workload)
 		workload_close(TAKE(x->workload));
-	if (x->parts->agent->quiet)
-		delivery_set_quiet(x->delivery, false);
+	set_quiet(x, false);
 	if (!ok && x->attempt <= x->conf->retries && !x->stop) {
 		x->attempt++;
 	} else {
@@ -426,10 +431,6 @@ static void after_run(struct experiment *x)
 
 /* ---- the end ---- */
 
-static void on_delivery_closed(void *user UNUSED)
-{
-}
-
 static void close_all(struct experiment *x)
 {
 	struct spool_stats spool;
@@ -438,9 +439,10 @@ static void close_all(struct experiment *x)
 	x->state = S_CLOSING;
 	spool_stats(x->parts->spool, &spool);
 	x->result->left = spool.pending_records;
-	x->result->delivered = delivery_stats(x->delivery, &upload) && delivery_done(x->delivery);
+	delivery_stats(x->delivery, &upload);
+	x->result->delivered = delivery_done(x->delivery);
 	snprintf(x->result->problem, sizeof(x->result->problem), "%s", upload.problem);
-	delivery_close(TAKE(x->delivery), on_delivery_closed, x);
+	delivery_close(TAKE(x->delivery));
 	uv_close((uv_handle_t *)&x->tick, NULL);
 	uv_close((uv_handle_t *)&x->phase, NULL);
 	uv_close((uv_handle_t *)&x->sigint, NULL);
@@ -515,8 +517,8 @@ static void on_tick(uv_timer_t *timer)
 {
 	struct experiment *x = timer->data;
 
-	if (session_running(x->parts->session))
-		session_tick(x->parts->session);
+	session_tick(x->parts->session);
+	spool_tick(x->parts->spool);
 	delivery_kick(x->delivery);
 	show_phase(x);
 	if (x->state == S_SETTLING && delivery_done(x->delivery)) {
@@ -583,7 +585,7 @@ int experiment_run(const struct experiment_conf *conf, const struct experiment_p
 	int rc;
 
 	CHECK(uv_loop_init(&x.loop) == 0);
-	rc = delivery_new(&x.loop, parts->agent, parts->spool, &x.delivery, reterr);
+	rc = delivery_open(&x.loop, parts->agent, parts->spool, &x.delivery, reterr);
 	if (rc) {
 		tunable_close(x.tunables);
 		CHECK(uv_loop_close(&x.loop) == 0);

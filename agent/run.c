@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include "agent/command.h"
-#include "agent/counters.h"
 #include "agent/experiment.h"
 #include "agent/lock.h"
-#include "agent/sysinfo.h"
 #include "agent/tune/journal.h"
 #include "agent/tune/tunables.h"
 #include "common/log.h"
@@ -55,7 +53,7 @@ struct run_options {
 	struct workload_def def; /* --workload */
 	const char *workloads_dir;
 	char *log_dir;
-	bool dry_run, counters, seed_given;
+	bool dry_run, seed_given;
 };
 
 /* ---- options ---- */
@@ -93,15 +91,6 @@ static int set_on_failure(struct run_options *o, const char *value, struct err *
 	o->x.stop_on_failure = !strcmp(value, "stop");
 	if (!o->x.stop_on_failure && strcmp(value, "continue") != 0)
 		return err_set(reterr, ERR_INVALID, "'%s' is neither stop nor continue", value);
-	return 0;
-}
-
-static int set_metric(struct run_options *o, const char *value, struct err *reterr)
-{
-	o->counters = !strcmp(value, "counters");
-	if (!o->counters && strcmp(value, "none") != 0 && strcmp(value, "wakeup_latency") != 0)
-		return err_set(reterr, ERR_INVALID,
-			       "'%s' is none of wakeup_latency, counters and none", value);
 	return 0;
 }
 
@@ -200,7 +189,6 @@ static const struct {
 	{"on-failure", set_on_failure},
 	{"retries", set_retries},
 	{"workload", set_workload},
-	{"metric", set_metric},
 	{"grace", set_grace},
 	{"drain", set_drain},
 	{"log-dir", set_log_dir},
@@ -369,15 +357,12 @@ static int make_log_dir(const struct run_options *o, struct err *reterr)
 
 static int open_spool(const struct run_options *o, struct spool **ret, struct err *reterr)
 {
-	char boot_id[37];
 	const struct spool_conf sc = {.dir = o->agent.spool_dir,
 				      .host = o->agent.host,
-				      .boot_id = boot_id,
 				      .sync = o->agent.sync,
 				      .bytes_max = o->agent.spool_bytes_max,
 				      .free_min = o->agent.spool_free_min};
 
-	sysinfo_boot_id(boot_id);
 	return spool_open(&sc, ret, reterr);
 }
 
@@ -437,23 +422,20 @@ static int run_locked(struct run_options *o, struct err *reterr)
 	CLEANUP(spool_closep) struct spool *spool = NULL;
 	CLEANUP(session_closep) struct session *session = NULL;
 	struct tunable_client *tunables = NULL;
-	const struct session_conf sc = {.conf = &o->agent};
-	struct session_conf with_spool = sc;
+	struct session_conf sc = {.conf = &o->agent};
 	int rc = open_tunables(o, &tunables, reterr);
 
 	if (!rc)
 		rc = open_spool(o, &spool, reterr);
 	if (!rc)
 		rc = make_log_dir(o, reterr);
-	with_spool.spool = spool;
+	sc.spool = spool;
 	if (!rc)
-		rc = session_open(&with_spool, &session, reterr);
+		rc = session_open(&sc, &session, reterr);
 	if (rc) {
 		tunable_close(tunables);
 		return rc;
 	}
-	if (o->counters)
-		session_add_probe(session, counters_probe());
 	show_marks(session);
 	return carry_out(o, spool, session, tunables, reterr);
 }
@@ -501,7 +483,6 @@ static void options_init(struct run_options *o)
 	o->x.grace_ns = 5 * NS_PER_SEC;
 	o->x.drain_ns = 30 * NS_PER_SEC;
 	o->x.stop_on_failure = true;
-	o->counters = true;
 	o->workloads_dir = WORKLOADS_DIR;
 }
 
