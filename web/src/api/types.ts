@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The documents of /api/v1 as the pages use them (docs/openapi.yaml has them in full).
+ * null: not defined. Times are ns. */
+
+export type VerdictWord = "better" | "worse" | "mixed" | "same" | "unclear" | "not_enough_runs" | "not_comparable";
+export type Reading =
+  | "better"
+  | "worse"
+  | "same"
+  | "unclear"
+  | "below_margin"
+  | "not_enough_runs"
+  | "not_resolvable"
+  | "higher"
+  | "lower";
+export type Better = "lower" | "higher" | "none";
+export type Interval = [number | null, number | null];
+
+export interface Note {
+  code: string;
+  text: string;
+}
+
+export interface Metric {
+  name: string;
+  title: string;
+  unit: string;
+  better: Better;
+  margin_rel: number;
+  primary: string;
+}
+
+export interface SideRun {
+  id: string;
+  host: string;
+  order: number | null;
+  block: number | null;
+  started: string | null;
+  state: string;
+  factors: Record<string, string>;
+  excluded: string | null;
+  notes: Note[];
+}
+
+export interface Side {
+  name: string;
+  selector: string | null;
+  factors?: Record<string, string>;
+  n: number;
+  replicate: "run" | "boot" | "host";
+  data: "full" | "coarse" | "values" | "summary_only";
+  samples: number | null;
+  lost: number | null;
+  missed: number | null;
+  overflow: number | null;
+  negative: number | null;
+  hosts: (string | null)[];
+  runs: SideRun[];
+}
+
+export interface Spread {
+  n: number;
+  min: number | null;
+  avg: number | null;
+  max: number | null;
+  sdev: number | null;
+  range: number | null;
+}
+
+export interface Delta {
+  abs: number | null;
+  rel: number | null;
+  ci: Interval | null;
+  ci_rel: Interval | null;
+  p: number | null;
+  p_adjusted: number | null;
+  reading: Reading;
+  test: string | null;
+  mde_rel: number | null;
+  more_blocks: [number, number] | null;
+}
+
+export interface Row {
+  stat: string;
+  unit: string;
+  role: "primary" | "location" | "tail" | "spread" | "extra";
+  a: Spread | null;
+  b: Spread | null;
+  delta: Delta | null;
+  caution: string | null;
+}
+
+export interface Bins {
+  lo: number[];
+  hi: (number | null)[];
+  n: number[];
+}
+
+export interface Charts {
+  histogram?: { unit: string; a: Bins; b: Bins } | null;
+  percentiles?: { q: number[]; a: Bounds; b: Bounds } | null;
+  ccdf?: { x: number[]; a: (number | null)[]; b: (number | null)[]; a_band?: Interval[]; b_band?: Interval[] } | null;
+  shift?: { q: number[]; delta: (number | null)[]; lo: (number | null)[]; hi: (number | null)[] } | null;
+  runs?: { stat: string; points: RunPoint[] } | null;
+}
+
+export interface Bounds {
+  lo: (number | null)[];
+  hi: (number | null)[];
+}
+
+export interface RunPoint {
+  side: "a" | "b";
+  id: string;
+  order: number | null;
+  started: string | null;
+  value: number | null;
+}
+
+export interface TailSide {
+  above: number | null;
+  rate_per_h: number | null;
+  exceedance: number | null;
+}
+
+export interface Tail {
+  threshold_ns: number;
+  a: TailSide;
+  b: TailSide;
+  hypothesis: { text: string; a?: Record<string, unknown> | null; b?: Record<string, unknown> | null } | null;
+  blame: { causes: { name: string; a_share: number | null; b_share: number | null }[]; basis: string } | null;
+}
+
+export interface EnvItem {
+  key: string;
+  a: unknown;
+  b: unknown;
+  note?: string;
+}
+
+export interface Environment {
+  blocking: EnvItem[];
+  intended: EnvItem[];
+  unexpected: EnvItem[];
+  within: { side: "a" | "b"; key: string; values: unknown[] }[];
+  equal: number;
+}
+
+export interface Comparison {
+  method: number;
+  metric: Metric;
+  confidence: number;
+  a: Side;
+  b: Side;
+  design: {
+    order: "alternating" | "abba" | "random" | "sequential" | "unknown";
+    blocks: number | null;
+    paired: boolean;
+    confounded: boolean;
+    drift: { reading: "none" | "drift" | "not_tested"; p: number | null; slope_rel_per_run: number | null } | null;
+    text: string;
+  };
+  verdict: { word: VerdictWord; sentence: string; primary: string; reasons: Note[] };
+  rows: Row[];
+  charts: Charts;
+  tail: Tail | null;
+  environment: Environment | null;
+  methods?: Record<string, Record<string, unknown>>;
+  gate: unknown;
+  links?: Links;
+}
+
+export interface Links {
+  ui?: string;
+  text?: string;
+  csv?: string;
+  pin?: string;
+}
+
+export interface Many {
+  items: Comparison[];
+  trend: { stat: string; p: number | null; reading: string; text?: string } | null;
+  sides?: string[];
+  links?: Links;
+}
+
+export type CompareAnswer = Comparison | Many;
+
+export interface List<T> {
+  items: T[];
+  next: string | null;
+  total?: number;
+}
+
+export type Labels = Record<string, string>;
+
+export interface RunSummary {
+  metric: string;
+  unit: string;
+  p50?: number | null;
+  p99?: number | null;
+  max?: number | null;
+  mean?: number | null;
+  value?: number | null; // the run's number, or the average of a summary-only source
+  count?: number | null;
+  lost?: number;
+  missed?: number;
+  n?: number | null; // runs behind a summary-only source
+}
+
+export interface RunItem {
+  id: string;
+  uid: string;
+  host: string | null;
+  experiment: string | null;
+  experiment_id: string | null;
+  kind: "measured" | "watch" | "imported";
+  state: "running" | "ok" | "failed" | "aborted";
+  started: string | null;
+  ended: string | null;
+  measured_ns: number | null;
+  factors: Labels;
+  tags: Labels;
+  order: number | null;
+  block: number | null;
+  kernel?: string | null;
+  excluded: string | null;
+  metrics: string[];
+  demo: boolean;
+  notes?: number;
+  summary: RunSummary | null;
+}
+
+export interface SeriesItem {
+  metric: string;
+  labels: Labels;
+  unit: string;
+  kind: "hist" | "value" | "counter" | "summary" | "absent";
+  method: string | null;
+  omission: string;
+  state: string;
+  reason: string | null;
+  interval_ns?: number | null;
+  resolution_ns?: number | null;
+  count?: number | null;
+  lost: number;
+  missed: number;
+  overflow?: number | null;
+  negative?: number | null;
+  min?: number | null;
+  max?: number | null;
+  mean?: number | null;
+  value?: number | null;
+  sdev?: number | null;
+  n?: number | null;
+}
+
+export interface Run extends RunItem {
+  source: string | null;
+  import?: string | null;
+  boot_id: string | null;
+  attempt?: number | null;
+  agent_version?: string | null;
+  environment: string | null;
+  workload?: Record<string, unknown> | null;
+  cost?: Record<string, unknown> | null;
+  reason?: string | null;
+  note: string | null;
+  note_list: Note[];
+  series: SeriesItem[];
+  gaps: Record<string, unknown>[];
+  breaches: { count: number; read?: number; worst_ns?: number | null };
+  pins: string[];
+}
+
+export interface Histogram {
+  run: string;
+  metric: string;
+  unit: string;
+  scheme: string;
+  coarsened: boolean;
+  count: number;
+  overflow: number;
+  overflow_lo: number | null;
+  negative: number;
+  lost: number;
+  min: number | null;
+  max: number | null;
+  mean: number | null;
+  lo: number[];
+  hi: number[];
+  n: number[];
+}
+
+export interface QuantileList {
+  run: string;
+  metric: string;
+  unit: string;
+  count: number;
+  lost: number;
+  items: { q: number; answer: string; lo: number | null; hi: number | null; rank: number; count: number; text: string }[];
+}
+
+export interface BreachList {
+  count: number;
+  read: number;
+  items: { t: string | null; cpu: number | null; late_ns: number; holders: { name: string; kind: string; ns: number | null; reason?: string | null }[] }[];
+}
+
+export interface EnvironmentDoc {
+  sha256: string;
+  facts: Record<string, string | number>;
+  runs: number;
+  hosts?: string[];
+}
+
+export interface Host {
+  name: string;
+  state: "online" | "stale" | "offline" | "imported";
+  last_seen: string | null;
+  age_ns?: number | null;
+  agent_version: string | null;
+  kernel: string | null;
+  cpu?: string | null;
+  cpus?: number | null;
+  environment?: string | null;
+  lost_1h?: number;
+  runs: number;
+  last_run: { id: string; state: string; started?: string | null; experiment?: string | null; factors?: Labels } | null;
+  tags: Labels;
+  note: string | null;
+}
+
+export interface HostList extends List<Host> {
+  counts?: Record<string, number>;
+}
+
+export interface Experiment {
+  id: string;
+  name: string;
+  uid: string | null;
+  hosts: string[];
+  factors: { name: string; levels: string[] }[];
+  order: string | null;
+  runs_per_cell?: number | null;
+  total_runs?: number | null;
+  runs: { total: number; ok: number; running: number; failed: number; excluded: number };
+  metrics: string[];
+  started: string | null;
+  ended: string | null;
+  demo: boolean;
+  note?: string | null;
+  cells: { factors: Labels; runs: number; selector: string }[];
+  compare: string | null;
+}
+
+export interface FacetList {
+  items: { key: string; kind: "field" | "factor" | "tag"; values: { value: string; runs: number; selector?: string }[]; more?: boolean }[];
+}
+
+export interface SuggestionList {
+  items: { b: string; text: string; runs: number; ui?: string }[];
+}
+
+export interface Pin {
+  id: string;
+  created: string | null;
+  title: string | null;
+  note: string | null;
+  query: string;
+  method: number;
+  server: string;
+  runs: string[][];
+  word?: VerdictWord | null;
+  sentence?: string | null;
+  links: { ui: string; json: string; text: string; csv: string; live: string };
+  result?: CompareAnswer;
+}
+
+export interface Import {
+  id: string | null;
+  dry_run: boolean;
+  already: boolean;
+  format: string;
+  source: string | null;
+  sha256: string;
+  bytes: number;
+  created: string | null;
+  experiment?: string | null;
+  runs: {
+    id: string | null;
+    already?: boolean;
+    host?: string | null;
+    factors: Labels;
+    tags?: Labels;
+    metrics: { metric: string; kind: string; unit: string; labels?: Labels; count?: number | null; n?: number | null }[];
+    notes: Note[];
+  }[];
+}
+
+export interface MetricItem extends Metric {
+  description: string;
+  edited: boolean;
+  runs: number;
+}
+
+export interface Status {
+  version: string;
+  method: number;
+  now: string | null;
+  database: { version: string; bytes: number; schema: number };
+  counts: Record<string, number>;
+  staging?: { rows: number; bytes: number; oldest?: string | null };
+}

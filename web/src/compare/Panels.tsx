@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Below the charts: where the tail comes from, what else differed, how it was computed. */
+
+import type { Comparison, EnvItem, Tail } from "../api/types";
+import { letter, sideText } from "../chart/compare";
+import { SIDE_TONES } from "../chart/model";
+import { Swatch } from "../chart/Chart";
+import { fmt, fmtShare, group, NONE, sig3 } from "../lib/format";
+import { Scroll } from "../ui/bits";
+
+export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
+  const withTail = docs.filter((d): d is Comparison & { tail: Tail } => d.tail !== null && d.tail !== undefined);
+  const first = withTail[0];
+  if (!first) return null;
+  const sides = [{ index: 0, d: first, t: first.tail.a, text: sideText(first, "a") }, ...withTail.map((d) => ({ index: docs.indexOf(d) + 1, d, t: d.tail.b, text: sideText(d, "b") }))];
+  return (
+    <section class="card panel" aria-labelledby="tail-title">
+      <h2 id="tail-title">Where does the tail come from?</h2>
+      <p class="about">Samples of {fmt(first.tail.threshold_ns, "ns")} and more.</p>
+      <Scroll label="Samples in the tail">
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col">side</th>
+              <th scope="col" class="num">samples</th>
+              <th scope="col" class="num">per hour</th>
+              <th scope="col" class="num">share</th>
+            </tr>
+          </thead>
+          <tbody>
+            {sides.map(({ index, t, text }) => (
+              <tr key={index}>
+                <th scope="row">
+                  <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} {text}
+                </th>
+                <td class="num">{t.above === null ? NONE : group(t.above)}</td>
+                <td class="num">{t.rate_per_h === null ? NONE : `${sig3(t.rate_per_h)} / h`}</td>
+                <td class="num">{fmtShare(t.exceedance)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      <div class="tail-split">
+        <div>
+          <h3>
+            Hypothesis <span class="badge weak">from the shape alone</span>
+          </h3>
+          {withTail.some((d) => d.tail.hypothesis) ? (
+            [...new Set(withTail.flatMap((d) => (d.tail.hypothesis ? [d.tail.hypothesis.text] : [])))].map((text) => <p key={text}>{text}</p>)
+          ) : (
+            <p class="muted">The shape suggests no single cause.</p>
+          )}
+        </div>
+        <div>
+          <h3>
+            Blame <span class="badge">recorded on the box</span>
+          </h3>
+          {withTail.some((d) => d.tail.blame) ? withTail.map((d, i) => d.tail.blame && <Blame key={i} tail={d.tail} />) : <p class="muted">No blame was recorded: these runs did not note what held the CPU.</p>}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Blame({ tail }: { tail: Tail }) {
+  const blame = tail.blame!;
+  return (
+    <>
+      <table class="data blame">
+        <thead>
+          <tr>
+            <th scope="col">held by</th>
+            <th scope="col">A</th>
+            <th scope="col">B</th>
+          </tr>
+        </thead>
+        <tbody>
+          {blame.causes.map((c) => (
+            <tr key={c.name}>
+              <th scope="row">{c.name}</th>
+              <td>
+                <Bar share={c.a_share} tone="a" />
+              </td>
+              <td>
+                <Bar share={c.b_share} tone="b" />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="muted">Basis: {blame.basis}.</p>
+    </>
+  );
+}
+
+function Bar({ share, tone }: { share: number | null; tone: "a" | "b" }) {
+  if (share === null) return <span class="na">n/a</span>;
+  return (
+    <span class="bar-cell">
+      <span class={`meter tone-${tone}`} style={{ width: `${Math.max(1, Math.round(60 * share))}px` }} />
+      {fmtShare(share)}
+    </span>
+  );
+}
+
+export function EnvironmentPanel({ docs }: { docs: readonly Comparison[] }) {
+  return (
+    <section class="card panel" id="environment" aria-labelledby="env-title">
+      <h2 id="env-title">What else differed?</h2>
+      {docs.map((d, i) => (
+        <EnvironmentDiff key={i} doc={d} index={i + 1} many={docs.length > 1} />
+      ))}
+    </section>
+  );
+}
+
+const CLASSES: readonly { key: "blocking" | "unexpected" | "intended"; word: string; tone: string }[] = [
+  { key: "blocking", word: "✕ blocks", tone: "bad" },
+  { key: "unexpected", word: "▲ unexpected", tone: "mixed" },
+  { key: "intended", word: "✓ intended", tone: "neutral" },
+];
+
+function EnvironmentDiff({ doc, index, many }: { doc: Comparison; index: number; many: boolean }) {
+  const env = doc.environment;
+  const title = many && (
+    <h3>
+      <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} {sideText(doc, "b")} against A
+    </h3>
+  );
+  if (!env)
+    return (
+      <>
+        {title}
+        <p class="muted">The runs carry no record of their environment.</p>
+      </>
+    );
+  const rows = CLASSES.flatMap((c) => env[c.key].map((item) => ({ ...c, item })));
+  const total = rows.length + env.within.length + env.equal;
+  return (
+    <>
+      {title}
+      <p class="about">
+        {total === 0 ? "The runs carry no record of their environment." : `${env.blocking.length} blocking · ${env.unexpected.length} unexpected · ${env.intended.length} intended · ${group(env.equal)} equal`}
+      </p>
+      {(rows.length > 0 || env.within.length > 0) && (
+        <Scroll label="Environment differences">
+          <table class="data env">
+            <thead>
+              <tr>
+                <th scope="col">class</th>
+                <th scope="col">item</th>
+                <th scope="col">A</th>
+                <th scope="col">{letter(index)}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((r) => (
+                <tr key={r.key + r.item.key}>
+                  <td>
+                    <span class={`word tone-${r.tone}`}>{r.word}</span>
+                  </td>
+                  <th scope="row">
+                    <code>{r.item.key}</code>
+                  </th>
+                  <td>
+                    <Fact item={r.item} side="a" />
+                  </td>
+                  <td>
+                    <Fact item={r.item} side="b" />
+                  </td>
+                </tr>
+              ))}
+              {env.within.map((w) => (
+                <tr key={`within${w.side}${w.key}`}>
+                  <td>
+                    <span class="word tone-mixed">≈ varies within {w.side === "a" ? "A" : letter(index)}</span>
+                  </td>
+                  <th scope="row">
+                    <code>{w.key}</code>
+                  </th>
+                  <td colSpan={2}>{w.values.map(String).join(" · ")}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+    </>
+  );
+}
+
+function Fact({ item, side }: { item: EnvItem; side: "a" | "b" }) {
+  const v = item[side];
+  return v === null || v === undefined ? <span class="na">not set</span> : <code>{String(v)}</code>;
+}
+
+export function HowToRead({ doc }: { doc: Comparison }) {
+  const ci = fmt(doc.confidence * 100, "%");
+  return (
+    <details class="card panel" id="how-to-read">
+      <summary>How to read this</summary>
+      <div class="prose">
+        <p>
+          <strong>The {doc.a.replicate ?? "run"} is the unit, never the sample.</strong> Millions of samples of one run say a lot about that run and nothing about the next. Each statistic is taken per{" "}
+          {doc.a.replicate ?? "run"}; the sides are compared through those values.
+        </p>
+        <p>
+          <strong>Δ</strong> is the side minus A, in the unit of the metric and in percent of A. A plus sign means a higher value; the words <em>better</em> and <em>worse</em> say whether that is good. The interval covers the true difference in {ci} of such
+          comparisons.
+        </p>
+        <dl>
+          <dt>better, worse</dt>
+          <dd>The interval lies wholly past the margin of {fmt(doc.metric.margin_rel * 100, "%")}, in the good or the bad direction.</dd>
+          <dt>same</dt>
+          <dd>The interval lies wholly inside the margin: a change that matters is ruled out.</dd>
+          <dt>below the margin</dt>
+          <dd>There is a change, and it is too small to care about.</dd>
+          <dt>unclear</dt>
+          <dd>The interval holds both "no change" and a change that matters. More runs would tell.</dd>
+          <dt>too few runs</dt>
+          <dd>Numbers are shown, no reading: with one run per side nobody knows how much two equal runs differ.</dd>
+          <dt>not resolvable</dt>
+          <dd>There are too few samples for this percentile.</dd>
+          <dt>mixed</dt>
+          <dd>One part of the distribution became better, another worse.</dd>
+        </dl>
+        <p>
+          One statistic (<code>{doc.verdict.primary}</code>) decides the word. The others are read beside it, corrected for being many.
+        </p>
+        {doc.methods && <Methods methods={doc.methods} />}
+      </div>
+    </details>
+  );
+}
+
+/** Every test that was computed, as it came. */
+function Methods({ methods }: { methods: NonNullable<Comparison["methods"]> }) {
+  const rows = Object.entries(methods).flatMap(([stat, tests]) => Object.entries(tests ?? {}).map(([test, result]) => ({ stat, test, result })));
+  if (rows.length === 0) return null;
+  return (
+    <>
+      <h3>All tests that were computed</h3>
+      <Scroll label="All tests">
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col">statistic</th>
+              <th scope="col">test</th>
+              <th scope="col">result</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((r) => (
+              <tr key={r.stat + r.test}>
+                <th scope="row">{r.stat}</th>
+                <td>{r.test.replace(/_/g, " ")}</td>
+                <td>
+                  <code>{resultText(r.result)}</code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}
+
+function resultText(v: unknown): string {
+  if (v === null || v === undefined) return NONE;
+  if (typeof v === "number") return String(Number(v.toPrecision(4)));
+  if (Array.isArray(v)) return `[${v.map(resultText).join(", ")}]`;
+  if (typeof v === "object")
+    return Object.entries(v)
+      .map(([k, w]) => `${k} ${resultText(w)}`)
+      .join("; ");
+  return String(v);
+}

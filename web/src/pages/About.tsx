@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* /about: what this server is, how full it is, what it counts as a metric. */
+
+import { API, useApi } from "../api/client";
+import type { List, MetricItem, Status } from "../api/types";
+import { fmt, fmtBytes, group } from "../lib/format";
+import { betterText } from "../lib/words";
+import { Facts, Heading, Scroll, Show, Time, useTitle } from "../ui/bits";
+
+export function AboutPage() {
+  useTitle("About");
+  const status = useApi<Status>(`${API}/status`);
+  const metrics = useApi<List<MetricItem>>(`${API}/metrics-catalog`);
+  return (
+    <>
+      <header class="page-head">
+        <div>
+          <Heading>About this server</Heading>
+          <p class="sub">Grafana is for watching; rigstat is for deciding.</p>
+        </div>
+      </header>
+      <Show from={status} what="the server's state">
+        {(s) => (
+          <Facts
+            items={[
+              ["rigstat-server", s.version],
+              ["statistics", `method ${s.method}`],
+              ["PostgreSQL", `${s.database.version}, schema ${s.database.schema}`],
+              ["database size", fmtBytes(s.database.bytes)],
+              ["server time", <Time at={s.now} seconds />],
+              ...Object.entries(s.counts).map(([k, n]) => [k.replace(/_/g, " "), group(n)] as const),
+              ["waiting to be packed", s.staging ? `${group(s.staging.rows)} batches, ${fmtBytes(s.staging.bytes)}` : null],
+            ]}
+          />
+        )}
+      </Show>
+      <section aria-labelledby="metrics-title">
+        <h2 id="metrics-title">Metrics</h2>
+        <p class="muted">Which way is better, and how large a change is worth caring about. A verdict uses these unless a comparison says otherwise.</p>
+        <Show from={metrics} what="metrics">
+          {(list) => (
+            <Scroll label="Metrics">
+              <table class="data">
+                <thead>
+                  <tr>
+                    <th scope="col">metric</th>
+                    <th scope="col">unit</th>
+                    <th scope="col">better</th>
+                    <th scope="col" class="num">
+                      margin
+                    </th>
+                    <th scope="col">decided by</th>
+                    <th scope="col" class="num">
+                      runs
+                    </th>
+                    <th scope="col">meaning</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {list.items.map((m) => (
+                    <tr key={m.name}>
+                      <th scope="row">
+                        {m.title || m.name}
+                        <br />
+                        <code class="muted">{m.name}</code>
+                      </th>
+                      <td>{m.unit}</td>
+                      <td>
+                        {betterText(m.better)} {m.edited && <span class="badge">edited</span>}
+                      </td>
+                      <td class="num">{fmt(m.margin_rel * 100, "%")}</td>
+                      <td>{m.primary}</td>
+                      <td class="num">{group(m.runs)}</td>
+                      <td>{m.description}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </Scroll>
+          )}
+        </Show>
+      </section>
+      <section aria-labelledby="free-title">
+        <h2 id="free-title">Free software</h2>
+        <p>
+          rigstat is GPL-2.0-or-later. These pages use Preact and uPlot, both under the MIT licence. They ask no other server for anything: every request goes to the address in the address bar.
+        </p>
+      </section>
+    </>
+  );
+}
