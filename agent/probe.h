@@ -23,6 +23,8 @@ struct series_decl {
 struct series_list; /* the declarations of one run */
 /* Returns the number of the new series in this run. Copies everything. */
 uint64_t series_declare(struct series_list *l, const struct series_decl *d);
+/* Outside of probe->declare: writes the SERIES item with number ++*last. */
+uint64_t series_declare_more(struct record_writer *w, uint64_t *last, const struct series_decl *d);
 
 struct interval {
 	int64_t t0_ns; /* realtime at the begin */

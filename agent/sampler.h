@@ -11,8 +11,9 @@ void sampler_free(struct sampler *s); /* frees the probes */
 /* Takes ownership. Order of adding is the order of series numbers. */
 void sampler_add(struct sampler *s, struct probe *p);
 
-/* Begins a run: asks every probe for its series, writes the SERIES items, restarts the probes. */
-void sampler_begin(struct sampler *s, struct record_writer *w);
+/* Begins a run: asks every probe for its series, writes the SERIES items, restarts the probes.
+ * Returns the highest series number. */
+uint64_t sampler_begin(struct sampler *s, struct record_writer *w);
 /* One interval from the last collection until now into `w`; `measured` says which side of the
  * window's edges it lies on. */
 void sampler_collect(struct sampler *s, bool measured, struct record_writer *w);

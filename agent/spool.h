@@ -55,7 +55,9 @@ void spool_rescan(struct spool *s);
 /* The stream to deliver next: old ones first, then our own. False when all is delivered. */
 struct spool_position {
 	char stream[STREAM_HEX];
-	uint64_t first, next; /* oldest number still held, and one after the newest */
+	uint64_t first; /* oldest number still held */
+	uint64_t acked; /* the server has everything below */
+	uint64_t next;	/* one after the newest */
 	bool own;
 };
 bool spool_pending(struct spool *s, struct spool_position *ret);
@@ -72,16 +74,19 @@ void spool_acked(struct spool *s, const char *stream, uint64_t next_seq);
  * become a hole with this reason. */
 void spool_reject(struct spool *s, const char *stream, uint64_t from, uint64_t to,
 		  const char *reason);
-/* The server says that our numbers hold other bytes (fork): our own stream goes on under a new
- * id with the undelivered records renumbered from 1; an old stream is set aside the same way. */
+/* The server holds other bytes under our numbers (fork: a restored snapshot, a cloned disk). What
+ * is not delivered goes to <dir>/rejected with a GAP record. Our own stream goes on under a new id
+ * and the generation rises: a run that was open is lost with the old stream. */
 void spool_fork(struct spool *s, const char *stream);
+unsigned int spool_generation(const struct spool *s);
 
 /* fsync in another thread: begin on the loop thread, work on any, end on the loop thread. begin
  * returns false when nothing is to be synced now (policy, quiet, no change). */
 struct spool_sync {
-	int fd;
+	int fd[8];
+	size_t fds;
 	int error; /* errno, 0 */
-	uint64_t upto;
+	uint64_t upto, bytes;
 };
 bool spool_sync_begin(struct spool *s, struct spool_sync *ret);
 void spool_sync_work(struct spool_sync *sync);

@@ -5,6 +5,7 @@
 
 #include "common/err.h"
 
+/* url and headers are copied by send(). */
 struct http_request {
 	const char *method; /* "GET" or "POST" */
 	const char *url;

@@ -21,7 +21,8 @@ struct wakeup_conf {
 /* Effective settings of one measuring thread, read back after start. */
 struct wakeup_thread_info {
 	int cpu, policy, priority, tid;
-	bool pinned; /* affinity is exactly this CPU */
+	bool running; /* false: no thread could be started there */
+	bool pinned;  /* affinity is exactly this CPU */
 };
 
 struct wakeup_breach {
@@ -34,8 +35,13 @@ int wakeup_start(const struct wakeup_conf *conf, struct wakeup **ret, struct err
 void wakeup_stop(struct wakeup *w); /* joins and frees; NULL is fine */
 void wakeup_stopp(struct wakeup **w);
 
+/* Ends the threads but keeps everything else; resume starts them again. */
+void wakeup_pause(struct wakeup *w);
+int wakeup_resume(struct wakeup *w, struct err *reterr) MUSTCHECK;
+
 size_t wakeup_threads(const struct wakeup *w);
 const struct wakeup_thread_info *wakeup_info(const struct wakeup *w, size_t i);
+int64_t wakeup_period_ns(const struct wakeup *w);
 const struct marks *wakeup_marks(const struct wakeup *w);
 
 /* What CPU number i recorded since the last take. Borrowed until the next take of the same i. */
@@ -50,3 +56,5 @@ int64_t wakeup_cpu_ns(const struct wakeup *w);
 /* The same as a probe of the sampler: metric wakeup_latency, one series per CPU. The probe does
  * not own `w`. */
 struct probe *wakeup_probe(struct wakeup *w);
+/* All CPUs and the whole measured window of the present or last run; borrowed. */
+const struct hist_rec *wakeup_probe_total(const struct probe *p);

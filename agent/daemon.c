@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rigstat-agent daemon: watch runs without end, cut every hour, streamed as they grow. One loop
+ * thread does everything but the measuring itself; fsync goes to libuv's pool. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <uv.h>
+
+#include "agent/command.h"
+#include "agent/delivery.h"
+#include "agent/lock.h"
+#include "agent/session.h"
+#include "agent/sysinfo.h"
+#include "common/check.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/model/run.h"
+
+#define RESCAN_NS      (10 * NS_PER_SEC)
+#define QUIET_DRAIN_NS (30 * NS_PER_SEC) /* between two quiet watch runs */
+
+enum state {
+	WATCHING, /* a run is open */
+	PAUSED,	  /* an experiment holds measure.lock; asked again at each tick */
+	DRAINING  /* quiet: delivering before the next run; ends when all is sent or in time */
+};
+
+struct daemon {
+	uv_loop_t loop;
+	uv_timer_t tick;
+	uv_signal_t signals[3];
+	struct agent_conf conf;
+	struct spool *spool;
+	struct delivery *delivery;
+	struct session *session;
+	struct measure_lock lock;
+	enum state state;
+	int64_t run_began_ns, state_since_ns, rescan_ns;
+	bool was_degraded, stopping;
+};
+
+static void begin_run(struct daemon *d)
+{
+	char uid[33], quiet[32] = "null", extra[300];
+	const struct run_start r = {.run_uid = uid, .kind = "watch", .json_extra = extra};
+
+	run_mint_uid(uid);
+	if (d->conf.quiet)
+		snprintf(quiet, sizeof(quiet), "%" PRId64, clock_realtime_ns() + d->conf.watch_ns);
+	snprintf(extra, sizeof(extra),
+		 "\"experiment\":null,\"factors\":{},\"order\":0,\"block\":0,\"attempt\":1,"
+		 "\"warmup_ns\":0,\"duration_ns\":%" PRId64
+		 ",\"workload\":null,\"tags\":{},\"quiet_until_ns\":%s",
+		 d->conf.watch_ns, quiet);
+	session_begin(d->session, &r);
+	session_measure(d->session);
+	d->run_began_ns = clock_boottime_ns();
+	d->state = WATCHING;
+	spool_set_quiet(d->spool, d->conf.quiet);
+	delivery_hold(d->delivery, d->conf.quiet);
+}
+
+static void end_run(struct daemon *d, const char *reason, const char *window_end)
+{
+	const struct run_end e = {"ok", reason, window_end, NULL};
+
+	session_end(d->session, &e);
+	spool_set_quiet(d->spool, false);
+	delivery_hold(d->delivery, false);
+}
+
+static void pause_probes(struct daemon *d)
+{
+	log_info("an experiment measures this box: the daemon's probes pause");
+	end_run(d, "an experiment took over the box", "stopped");
+	session_pause(d->session);
+	measure_lock_unwatch(&d->lock);
+	/* The daemon's disk and network traffic would disturb the experiment, too. */
+	spool_set_quiet(d->spool, true);
+	delivery_hold(d->delivery, true);
+	d->state = PAUSED;
+}
+
+static void try_resume(struct daemon *d)
+{
+	struct err e;
+
+	if (!measure_lock_watch(&d->lock))
+		return;
+	if (session_resume(d->session, &e)) {
+		log_error("%s; trying again", e.text);
+		measure_lock_unwatch(&d->lock);
+		return;
+	}
+	log_info("the daemon's probes run again");
+	begin_run(d);
+}
+
+static void watch(struct daemon *d, int64_t now)
+{
+	if (measure_lock_wanted(&d->lock)) {
+		pause_probes(d);
+		return;
+	}
+	if (!session_running(d->session)) { /* the stream was forked away under it */
+		begin_run(d);
+		return;
+	}
+	session_tick(d->session);
+	if (now - d->run_began_ns < d->conf.watch_ns)
+		return;
+	end_run(d, NULL, "duration");
+	d->state_since_ns = now;
+	d->state = DRAINING;
+	if (!d->conf.quiet)
+		begin_run(d);
+}
+
+static void report_spool(struct daemon *d)
+{
+	struct spool_stats st;
+
+	spool_stats(d->spool, &st);
+	if (st.degraded && !d->was_degraded)
+		log_warn("spool: %s; records stay in memory until it works", st.reason);
+	if (!st.degraded && d->was_degraded)
+		log_info("spool: %s works again", d->conf.spool_dir);
+	d->was_degraded = st.degraded;
+}
+
+static void on_tick(uv_timer_t *t)
+{
+	struct daemon *d = t->data;
+	int64_t now = clock_boottime_ns();
+
+	switch (d->state) {
+	case WATCHING:
+		watch(d, now);
+		break;
+	case PAUSED:
+		try_resume(d);
+		break;
+	case DRAINING:
+		if (delivery_done(d->delivery) || now - d->state_since_ns > QUIET_DRAIN_NS)
+			begin_run(d);
+		break;
+	}
+	spool_tick(d->spool);
+	if (now >= d->rescan_ns) {
+		spool_rescan(d->spool);
+		d->rescan_ns = now + RESCAN_NS;
+	}
+	report_spool(d);
+	delivery_kick(d->delivery);
+}
+
+static void stop(struct daemon *d)
+{
+	if (d->stopping)
+		return;
+	d->stopping = true;
+	if (d->state == WATCHING)
+		end_run(d, "the agent was stopped", "stopped");
+	spool_set_quiet(d->spool, false);
+	uv_close((uv_handle_t *)&d->tick, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(d->signals); i++)
+		uv_close((uv_handle_t *)&d->signals[i], NULL);
+	delivery_close(d->delivery);
+	d->delivery = NULL;
+}
+
+static void on_signal(uv_signal_t *h, int number)
+{
+	struct daemon *d = h->data;
+
+	if (number == SIGHUP) {
+		delivery_reload_token(d->delivery);
+		return;
+	}
+	log_info("signal %d: flushing and ending", number);
+	stop(d);
+}
+
+static void start_loop(struct daemon *d)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+	uint64_t ms = (uint64_t)(d->conf.interval_ns / NS_PER_MS);
+
+	CHECK(!uv_timer_init(&d->loop, &d->tick));
+	d->tick.data = d;
+	CHECK(!uv_timer_start(&d->tick, on_tick, ms, ms));
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		CHECK(!uv_signal_init(&d->loop, &d->signals[i]));
+		d->signals[i].data = d;
+		CHECK(!uv_signal_start(&d->signals[i], on_signal, numbers[i]));
+	}
+}
+
+static int open_spool(struct daemon *d, struct err *reterr)
+{
+	const struct spool_conf sc = {
+		.dir = d->conf.spool_dir,
+		.host = d->conf.host,
+		.sync = d->conf.sync,
+		.bytes_max = d->conf.spool_bytes_max,
+		.free_min = d->conf.spool_free_min,
+		.exclusive = true,
+	};
+
+	return spool_open(&sc, &d->spool, reterr);
+}
+
+static int open_parts(struct daemon *d, struct err *reterr)
+{
+	struct session_conf conf = {.conf = &d->conf};
+	int r = measure_lock_open(&d->lock, d->conf.lock_dir, reterr);
+
+	if (!r)
+		r = open_spool(d, reterr);
+	if (r)
+		return r;
+	conf.spool = d->spool;
+	r = session_open(&conf, &d->session, reterr);
+	if (!r)
+		r = delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
+	return r;
+}
+
+static void say_hello(const struct daemon *d)
+{
+	const struct marks *m = session_marks(d->session);
+
+	for (size_t i = 0; i < m->len; i++)
+		log_warn("%s: %s", m->v[i].code, m->v[i].text);
+	if (d->conf.server)
+		log_info("host %s, stream %s, delivering to %s", d->conf.host,
+			 spool_stream(d->spool), d->conf.server);
+	else
+		log_warn("no server is given (--server URL, RIGSTAT_SERVER or `server =` in "
+			 "/etc/rigstat/agent.conf): records are only written to %s",
+			 d->conf.spool_dir);
+}
+
+static void first_run(struct daemon *d)
+{
+	if (measure_lock_watch(&d->lock)) {
+		begin_run(d);
+		return;
+	}
+	log_info("an experiment measures this box: the daemon waits");
+	session_pause(d->session);
+	d->state = PAUSED;
+}
+
+static int run_daemon(struct daemon *d, struct err *reterr)
+{
+	int r;
+
+	CHECK(!uv_loop_init(&d->loop));
+	r = open_parts(d, reterr);
+	if (!r) {
+		say_hello(d);
+		first_run(d);
+		start_loop(d);
+		uv_run(&d->loop, UV_RUN_DEFAULT);
+	}
+	session_close(d->session);
+	spool_close(d->spool);
+	measure_lock_close(&d->lock);
+	CHECK(!uv_loop_close(&d->loop));
+	return r;
+}
+
+int cmd_daemon(int argc, char **argv)
+{
+	struct daemon d = {.lock.fd = -1};
+	bool help;
+	int rest, r;
+	struct err e;
+
+	agent_conf_init(&d.conf);
+	r = agent_conf_args(&d.conf, argc, argv, NULL, NULL, &rest, &help, &e);
+	if (!r && help) {
+		printf("usage: rigstat-agent daemon [OPTIONS]\n\nMeasures all the time and streams "
+		       "to the server.\n\n%s",
+		       agent_conf_help);
+	} else {
+		if (!r && rest != argc)
+			r = err_set(&e, ERR_INVALID, "daemon takes no argument \"%s\"", argv[rest]);
+		if (!r)
+			r = run_daemon(&d, &e);
+	}
+	if (r)
+		log_error("%s", e.text);
+	agent_conf_done(&d.conf);
+	return r ? err_exit_status(r) : 0;
+}

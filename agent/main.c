@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rigstat-agent: the table of subcommands. */
+#include <stdio.h>
+
+#include "agent/command.h"
+#include "common/log.h"
+
+static const struct {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"daemon", "measure all the time and stream to the server", cmd_daemon},
+};
+
+static void usage(FILE *to)
+{
+	fprintf(to, "usage: rigstat-agent COMMAND [OPTIONS]\n\n");
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	fprintf(to, "\n`rigstat-agent COMMAND --help` describes a command.\n");
+}
+
+int main(int argc, char **argv)
+{
+	log_init("rigstat-agent", LOG_INFO);
+	if (argc < 2) {
+		usage(stderr);
+		return 2;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("rigstat-agent %s\n", RIGSTAT_VERSION);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "rigstat-agent: there is no command \"%s\"\n\n", argv[1]);
+	usage(stderr);
+	return 2;
+}
