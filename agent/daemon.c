@@ -39,6 +39,12 @@ struct daemon {
 	bool was_degraded, stopping;
 };
 
+static void set_quiet(struct daemon *d, bool quiet)
+{
+	spool_set_quiet(d->spool, quiet);
+	delivery_hold(d->delivery, quiet);
+}
+
 static void begin_run(struct daemon *d)
 {
 	char uid[33], quiet[32] = "null", extra[300];
@@ -56,8 +62,7 @@ static void begin_run(struct daemon *d)
 	session_measure(d->session);
 	d->run_began_ns = clock_boottime_ns();
 	d->state = WATCHING;
-	spool_set_quiet(d->spool, d->conf.quiet);
-	delivery_hold(d->delivery, d->conf.quiet);
+	set_quiet(d, d->conf.quiet);
 }
 
 static void end_run(struct daemon *d, const char *reason, const char *window_end)
@@ -65,8 +70,7 @@ static void end_run(struct daemon *d, const char *reason, const char *window_end
 	const struct run_end e = {"ok", reason, window_end, NULL};
 
 	session_end(d->session, &e);
-	spool_set_quiet(d->spool, false);
-	delivery_hold(d->delivery, false);
+	set_quiet(d, false);
 }
 
 static void pause_probes(struct daemon *d)
@@ -76,8 +80,7 @@ static void pause_probes(struct daemon *d)
 	session_pause(d->session);
 	measure_lock_unwatch(&d->lock);
 	/* The daemon's disk and network traffic would disturb the experiment, too. */
-	spool_set_quiet(d->spool, true);
-	delivery_hold(d->delivery, true);
+	set_quiet(d, true);
 	d->state = PAUSED;
 }
 
@@ -145,7 +148,6 @@ static void on_tick(uv_timer_t *t)
 			begin_run(d);
 		break;
 	}
-	spool_tick(d->spool);
 	if (now >= d->rescan_ns) {
 		spool_rescan(d->spool);
 		d->rescan_ns = now + RESCAN_NS;
@@ -161,12 +163,11 @@ static void stop(struct daemon *d)
 	d->stopping = true;
 	if (d->state == WATCHING)
 		end_run(d, "the agent was stopped", "stopped");
-	spool_set_quiet(d->spool, false);
+	set_quiet(d, false);
 	uv_close((uv_handle_t *)&d->tick, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(d->signals); i++)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
-	delivery_close(d->delivery);
-	d->delivery = NULL;
+	delivery_close(TAKE(d->delivery));
 }
 
 static void on_signal(uv_signal_t *h, int number)
@@ -221,9 +222,9 @@ static int open_parts(struct daemon *d, struct err *reterr)
 		return r;
 	conf.spool = d->spool;
 	r = session_open(&conf, &d->session, reterr);
-	if (!r)
-		r = delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
-	return r;
+	if (r)
+		return r;
+	return delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
 }
 
 static void say_hello(const struct daemon *d)

@@ -10,6 +10,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"daemon", "measure all the time and stream to the server", cmd_daemon},
+	{"run", "run an experiment, its settings in alternation", cmd_run},
+	{"check", "tell whether this box is fit to be measured", cmd_check},
 };
 
 static void usage(FILE *to)
