@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Bundles the pages: hashed files in OUT/assets, OUT/index.html, a .gz beside each, and OUT/manifest.txt
-// ("path type hashed|page" a line) for the server's build. Usage: node build.mjs [OUT]
+// Bundles the pages: hashed files in OUT/assets and OUT/index.html with a .gz beside each, and for the
+// server's build OUT/embed (the same bytes under fixed names) and OUT/assets_table.c.
+// Usage: node build.mjs [OUT]
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -30,16 +31,24 @@ const result = await build({
 
 rmSync(out, { recursive: true, force: true });
 mkdirSync(join(out, "assets"), { recursive: true });
+mkdirSync(join(out, "embed"));
 
-const manifest = [];
-function emit(path, bytes, type, kind) {
-  writeFileSync(join(out, path), bytes);
-  writeFileSync(join(out, path + ".gz"), gzipSync(bytes, { level: 9 }));
-  manifest.push(`${path} ${kind} ${type}`);
+const entries = [];
+/** `name` is fixed, for the linker; `path` is the address below the root. */
+function emit(name, path, bytes, type) {
+  const gz = gzipSync(bytes, { level: 9 });
+  for (const [suffix, data] of [["", bytes], [".gz", gz]]) {
+    writeFileSync(join(out, path + suffix), data);
+    writeFileSync(join(out, "embed", name + suffix), data);
+  }
+  entries.push({ symbol: `web_${name.replace(/\W/g, "_")}`, path, type, etag: digest(bytes).slice(0, 32), immutable: path !== "index.html" });
+}
+function digest(bytes) {
+  return createHash("sha256").update(bytes).digest("hex");
 }
 function hashed(name, ext, bytes) {
-  const file = `${name}-${createHash("sha256").update(bytes).digest("hex").slice(0, 12)}.${ext}`;
-  emit(`assets/${file}`, bytes, TYPES[ext], "hashed");
+  const file = `${name}-${digest(bytes).slice(0, 12)}.${ext}`;
+  emit(`${name}.${ext}`, `assets/${file}`, bytes, TYPES[ext]);
   return file;
 }
 
@@ -56,6 +65,12 @@ const html = readFileSync(join(here, "index.html"), "utf8").replace(/@([A-Z]+)@/
   if (!names[name]) throw new Error(`index.html names @${name}@, which the build did not make`);
   return names[name];
 });
-emit("index.html", html, "text/html; charset=utf-8", "page");
-writeFileSync(join(out, "manifest.txt"), manifest.join("\n") + "\n");
-console.log(`${manifest.length} files, ${js} bytes of JavaScript (gzip)`);
+emit("index.html", "index.html", Buffer.from(html), "text/html; charset=utf-8");
+
+const externs = entries.flatMap(({ symbol }) => [symbol, `${symbol}_gz`]).map((n) => `extern const unsigned char ${n}[];\nextern const unsigned long long ${n}_len;\n`);
+const rows = entries.map((e) => `\t{"/${e.path}", "${e.type}", "${e.etag}", ${e.immutable}, ${e.symbol}, &${e.symbol}_len, ${e.symbol}_gz, &${e.symbol}_gz_len},\n`);
+writeFileSync(
+  join(out, "assets_table.c"),
+  `/* Made by web/build.mjs. */\n#include "server/assets.h"\n\n${externs.join("")}\nconst struct asset assets[] = {\n${rows.join("")}\t{0},\n};\n`,
+);
+console.log(`${entries.length} files, ${js} bytes of JavaScript (gzip)`);
