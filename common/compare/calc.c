@@ -396,3 +396,21 @@ double calc_rate_upper(double events, double hours, double conf)
 		MUST(rate_upper(events, hours, conf, &upper, &must_err));
 	return upper;
 }
+
+double calc_rate_lower(double events, double hours, double conf)
+{
+	if (!(hours > 0))
+		return NAN;
+	return events > 0 ? qgamma(1 - conf, events, 1 / hours, 1, 0) : 0;
+}
+
+void calc_mean_interval(double n, double avg, double sdev, double conf, double *ret_lo,
+			double *ret_hi)
+{
+	double half = NAN;
+
+	if (n >= REPLICATES_AT_LEAST && isfinite(sdev))
+		half = qt(0.5 + conf / 2, n - 1, 1, 0) * sdev / sqrt(n);
+	*ret_lo = avg - half;
+	*ret_hi = avg + half;
+}

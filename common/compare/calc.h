@@ -95,5 +95,10 @@ json_t *calc_methods(const double *a, size_t na, const double *b, size_t nb, con
 json_t *calc_methods_moments(const struct calc_summary *a, const struct calc_summary *b,
 			     double conf);
 
+/* t interval of a mean; NAN for fewer than 3 values or an unknown sdev. */
+void calc_mean_interval(double n, double avg, double sdev, double conf, double *ret_lo,
+			double *ret_hi);
+/* One-sided Poisson bounds of a rate, at `conf` each. */
+double calc_rate_lower(double events, double hours, double conf);
 double calc_rate_upper(double events, double hours, double conf);
 json_t *calc_rate_ratio(double xa, double na, double xb, double nb, double conf);

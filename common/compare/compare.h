@@ -27,6 +27,7 @@ struct compare_options {
 	const char *primary;	     /* statistic that sets the word; NULL = the metric's own */
 	const char *const *stats; /* rows wanted, e.g. "p50", "p99.9", "max", "mean", "over(47us)";
 				   * NULL-terminated; NULL = the metric's defaults */
+	const char *const *also;  /* rows besides, NULL-terminated; for rules of a gate */
 	const char *factor;	  /* the factor under test; NULL = what differs between the sides */
 	bool anyway;		  /* compare in spite of blocking environment differences */
 	bool corrected;		  /* omission-corrected view where the source needs it */
@@ -43,6 +44,11 @@ int compare_document(const struct compare_side *a, const struct compare_side *b,
 /* One reference side against up to five others: {"items": [document, ...], "trend": ...}. */
 int compare_many(const struct compare_side *sides, size_t n, const struct compare_options *o,
 		 json_t **ret, struct err *reterr) MUSTCHECK;
+
+/* One side alone, for rules that need no other (soak tests): the same document with null where a
+ * comparison would stand, the side as "b". */
+int compare_single(const struct compare_side *side, const struct compare_options *o, json_t **ret,
+		   struct err *reterr) MUSTCHECK;
 
 /* Renderings of a document (or an items list); they compute nothing. */
 void compare_render_text(const json_t *doc, struct strbuf *out); /* <= 76 columns, ASCII */

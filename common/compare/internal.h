@@ -106,6 +106,7 @@ struct row {
 	enum reading reading;
 	double beyond_min; /* fewest samples beyond the quantile in one run */
 	double sure[2][2]; /* what is certain: smallest lo, largest hi over the runs */
+	double above[2];   /* STAT_OVER: samples certainly at or above, of all runs */
 	bool at_least[2];  /* some value is only a lower bound */
 	char caution[200]; /* "" none */
 };

@@ -72,7 +72,8 @@ static void put_metric(const json_t *item, struct strbuf *out)
 		      format_percent(render_num(m, "margin_rel"), false, margin, sizeof(margin)),
 		      render_num(item, "confidence") * 100);
 	put_wrapped(out, "", 3, text.data);
-	put_wrapped(out, "", 3, render_str(json_object_get(item, "design"), "text"));
+	if (*render_str(json_object_get(item, "design"), "text"))
+		put_wrapped(out, "", 3, render_str(json_object_get(item, "design"), "text"));
 }
 
 static void put_cells(const json_t *side, struct scale s, double typical, struct strbuf *out)
@@ -95,8 +96,10 @@ static void put_relative(const json_t *delta, struct strbuf *out)
 	char rel[24], lo[24], hi[24];
 	double v = render_num(delta, "rel");
 
-	strbuf_printf(out, " %9s", isnan(v) ? "" : format_percent(v, true, rel, sizeof(rel)));
-	if (json_is_null(ci))
+	if (isnan(v))
+		return;
+	strbuf_printf(out, " %9s", format_percent(v, true, rel, sizeof(rel)));
+	if (!json_is_array(ci))
 		return;
 	format_percent(json_number_value(json_array_get(ci, 0)), true, lo, sizeof(lo));
 	format_percent(json_number_value(json_array_get(ci, 1)), true, hi, sizeof(hi));
@@ -115,10 +118,10 @@ static void put_row(const json_t *item, const json_t *row, struct strbuf *out)
 	struct scale s = render_scale(row, &typical);
 	char cell[40];
 
-	strbuf_printf(out, "%-9.9s%s", render_str(row, "stat"), render_letter(item, "a"));
+	strbuf_printf(out, "%-10.10s%s", render_str(row, "stat"), render_letter(item, "a"));
 	put_cells(json_object_get(row, "a"), s, typical, out);
 	put_relative(delta, out);
-	strbuf_printf(out, "\n%9.9s%s", s.unit, render_letter(item, "b"));
+	strbuf_printf(out, "\n%9.9s %s", s.unit, render_letter(item, "b"));
 	put_cells(json_object_get(row, "b"), s, typical, out);
 	format_scaled(s, change, typical, cell, sizeof(cell));
 	strbuf_printf(out, "  %s%-8s %s\n",
@@ -212,15 +215,41 @@ static void put_rest(const json_t *item, struct strbuf *out)
 		put_wrapped(out, "environment: ", 2, env.data);
 }
 
+/* A side without a partner: what it measured. */
+static void put_single(const json_t *item, struct strbuf *out)
+{
+	size_t i;
+	json_t *row;
+
+	put_side(item, "b", out);
+	put_metric(item, out);
+	strbuf_printf(out, "\n%11s %7s %7s %7s %7s %7s\n", "", "min", "avg", "max", "sdev",
+		      "range");
+	json_array_foreach(json_object_get(item, "rows"), i, row)
+	{
+		double typical;
+		struct scale s = render_scale(row, &typical);
+
+		strbuf_printf(out, "%-11.11s", render_str(row, "stat"));
+		put_cells(json_object_get(row, "b"), s, typical, out);
+		strbuf_printf(out, " %s\n", s.unit);
+	}
+	strbuf_putc(out, '\n');
+}
+
 static void put_item(const json_t *item, struct strbuf *out)
 {
 	size_t i;
 	json_t *row;
 
+	if (!json_is_object(json_object_get(item, "a"))) {
+		put_single(item, out);
+		return;
+	}
 	put_side(item, "a", out);
 	put_side(item, "b", out);
 	put_metric(item, out);
-	strbuf_printf(out, "\n%10s %7s %7s %7s %7s %7s %9s\n", "", "min", "avg", "max", "sdev",
+	strbuf_printf(out, "\n%11s %7s %7s %7s %7s %7s %9s\n", "", "min", "avg", "max", "sdev",
 		      "range", "B-A");
 	out->data[out->len - 4] = *render_letter(item, "b");
 	json_array_foreach(json_object_get(item, "rows"), i, row) put_row(item, row, out);

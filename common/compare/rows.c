@@ -45,6 +45,8 @@ static double value_of(const struct cmp *c, const struct plan *p, struct row *r,
 	if (!o->has_hist)
 		return r->stat.kind == STAT_MEAN ? o->value : NAN;
 	v = stat_of_hist(&r->stat, &o->hist);
+	if (r->stat.kind == STAT_OVER)
+		r->above[side] += v.beyond;
 	if (r->stat.kind == STAT_QUANTILE || r->stat.kind == STAT_OVER)
 		r->beyond_min = fmin(r->beyond_min, v.beyond);
 	if (v.at_least)
@@ -66,6 +68,7 @@ static void fill_values(const struct cmp *c, const struct plan *p, struct row *r
 		r->x[s] = xcalloc(p->n[s] + 1, sizeof(*r->x[s]));
 		r->sure[s][0] = r->sure[s][1] = NAN;
 		r->at_least[s] = false;
+		r->above[s] = 0;
 		for (size_t i = 0; i < c->side[s].n; i++) {
 			size_t u = p->unit_of[s][i];
 
@@ -264,11 +267,8 @@ static bool resolvable(const struct cmp *c, const struct plan *p, struct row *r)
 		return false;
 	}
 	if (r->stat.kind == STAT_OVER && p->n[0] && all > 0) {
-		double above = 0;
+		double above = r->above[0] + r->above[1];
 
-		for (int s = 0; s < 2; s++)
-			for (size_t i = 0; i < c->side[s].n; i++)
-				above += stat_of_hist(&r->stat, &c->side[s].obs[i].hist).beyond;
 		if (above < BEYOND_AT_LEAST) {
 			snprintf(r->caution, sizeof(r->caution),
 				 "only %.0f samples above it in all: shown, not judged", above);
@@ -430,6 +430,8 @@ static void want_defaults(struct cmp *c)
 		CHECK(stat_parse("max", false, &s, &e) == 0);
 		want_row(c, &s);
 	}
+	if (c->data != DATA_SUMMARY && (c->plan.n[0] < 2 || c->plan.n[1] < 2))
+		return;
 	CHECK(stat_parse("sdev", false, &s, &e) == 0);
 	want_row(c, &s);
 }
@@ -514,6 +516,11 @@ int rows_make(struct cmp *c, struct err *reterr)
 		want_defaults(c);
 	for (size_t i = 0; c->o->stats && c->o->stats[i]; i++) {
 		if (parse_wanted(c, c->o->stats[i], &s, reterr) < 0)
+			return reterr->code;
+		want_row(c, &s);
+	}
+	for (size_t i = 0; c->o->also && c->o->also[i]; i++) {
+		if (parse_wanted(c, c->o->also[i], &s, reterr) < 0)
 			return reterr->code;
 		want_row(c, &s);
 	}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rigstat compare: two to six sides, from files or from a server. */
+#include "cli/client.h"
+#include "cli/request.h"
+#include "cli/verbs.h"
+
+const char verb_compare_help[] =
+	"  rigstat compare before.txt after.txt\n"
+	"  rigstat compare --a old-*.txt --b new-*.txt --stat p50,p99,max,'over(47us)'\n"
+	"\n"
+	"usage: rigstat compare [OPTIONS] FILE FILE [FILE...]     each file is one side\n"
+	"       rigstat compare [OPTIONS] --a FILE... --b FILE... several files a side\n"
+	"       rigstat compare [OPTIONS] --by FACTOR FILE        one file, split by a factor\n"
+	"       rigstat compare --server URL --a SELECTOR --b SELECTOR\n"
+	"\n"
+	"Files: cyclictest, fio, perf stat and other tools' output, \"Delay Count\" tables,\n"
+	"CSV with a header (order, block, host, factors, metrics), plain columns of numbers\n"
+	"(one run a line). The first side is the reference; up to six sides.\n"
+	"\n"
+	"  --metric NAME         what to compare; else the best known one that both have\n"
+	"  --stat LIST           rows: mean,min,max,sdev,p50,p99.9,over(47us)\n"
+	"  --primary STAT        the statistic that sets the verdict\n"
+	"  --margin 1%           smallest change worth caring about\n"
+	"  --confidence 95%      of the intervals\n"
+	"  --better lower|higher for a metric that rigstat does not know\n"
+	"  --set-a NAME=LEVEL    factor of side A (--set-b ...); --factor NAME is under test\n"
+	"  --label NAME=VALUE    only series with this label, e.g. cpu=0\n"
+	"  --threshold 50us      where the tail begins\n"
+	"  --unit us, --format F what the files hold, when they do not say\n"
+	"  --anyway              compare in spite of blocking environment differences\n"
+	"  --json --csv --markdown --svg CHART [--dark]\n"
+	"                        CHART: histogram, percentiles, shift, ccdf, runs\n"
+	"\n"
+	"Exit status: 0 compared, whatever the verdict; 3 usage or bad input; 4 server, network\n"
+	"or disk. For a status that depends on the result see rigstat gate -h.\n";
+
+static int from_server(struct request *rq)
+{
+	CLEANUP(client_answer_done) struct client_answer answer = {0};
+	CLEANUP(strbuf_done) struct strbuf url = {0};
+	const char *server;
+	struct err e;
+
+	if (rq->sides.n < 2) {
+		err_set(&e, ERR_INVALID, "name two sides: --a SELECTOR --b SELECTOR");
+		return cli_usage("compare", &e);
+	}
+	if (client_server(rq->server, &server, &e) < 0 ||
+	    request_url(rq, "/api/v1/compare", &url, &e) < 0 ||
+	    client_request(server, url.data, NULL, &answer, &e) < 0)
+		return cli_fail(&e);
+	return cli_print(&answer.body);
+}
+
+static int offline(struct request *rq)
+{
+	json_t *doc;
+	struct err e;
+	int status;
+
+	if (!rq->sides.n) {
+		err_set(&e, ERR_INVALID, "name the files to compare");
+		return cli_usage("compare", &e);
+	}
+	if (request_compare(rq, &doc, &e) < 0)
+		return cli_fail(&e);
+	status = request_print(rq, doc);
+	json_decref(doc);
+	return status;
+}
+
+int verb_compare(int argc, char **argv)
+{
+	struct request rq;
+	struct err e;
+	int status;
+
+	request_init(&rq);
+	if (request_parse(&rq, argc, argv, &e) < 0)
+		status = cli_usage("compare", &e);
+	else
+		status = rq.server ? from_server(&rq) : offline(&rq);
+	request_done(&rq);
+	return status;
+}

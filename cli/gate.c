@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rigstat gate: rules on a comparison, for CI. */
+#include "cli/client.h"
+#include "cli/request.h"
+#include "cli/verbs.h"
+#include "common/compare/gate.h"
+
+const char verb_gate_help[] =
+	"  rigstat gate --rule 'p99<=+5%' --rule 'max<=200us' before.txt after.txt\n"
+	"  rigstat gate --server URL --a experiment=rq,rq_affinity=0 \\\n"
+	"      --b experiment=rq,rq_affinity=1 --rule 'p99<=+5%'\n"
+	"\n"
+	"usage: rigstat gate --rule RULE... [compare's options] SIDES\n"
+	"       rigstat gate --self --rule RULE... --a FILE...   would the rule fail by itself?\n"
+	"       rigstat gate --rule 'over(100us)<=1/h' FILE      a soak: one side is enough\n"
+	"\n"
+	"Rules: STATISTIC<=LIMIT or >=. A limit in percent is of B against A: 'p99<=+5%',\n"
+	"'mean>=-2%'. Others are of B alone: 'max<=200us', 'over(100us)<=1/h'.\n"
+	"\n"
+	"  --mode normal   fail when the interval lies wholly past the limit, pass when it\n"
+	"                  lies wholly inside, else inconclusive\n"
+	"  --mode strict   fail as soon as the estimate is past the limit\n"
+	"  --mode prove    fail unless the interval lies wholly inside\n"
+	"  --inconclusive pass|fail   exit status instead of 2\n"
+	"  --self          A/A check on the runs of A: a rule below the noise is refused\n"
+	"  --json --junit --markdown\n"
+	"\n"
+	"Exit status: 0 pass, 1 fail, 2 inconclusive (or refused by --self), 3 usage or bad\n"
+	"input, 4 server, network or disk.\n";
+
+static int exit_of(const struct request *rq, enum gate_result r)
+{
+	if (r == GATE_INCONCLUSIVE && rq->inconclusive)
+		return !strcmp(rq->inconclusive, "pass") ? EXIT_DONE : EXIT_GATE_FAIL;
+	return r == GATE_PASS ? EXIT_DONE : r == GATE_FAIL ? EXIT_GATE_FAIL : EXIT_GATE_UNSURE;
+}
+
+static int result_named(const char *name, enum gate_result *ret)
+{
+	for (int i = GATE_PASS; i <= GATE_INCONCLUSIVE; i++) {
+		if (!strcmp(name, gate_result_name((enum gate_result)i))) {
+			*ret = (enum gate_result)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int from_server(struct request *rq)
+{
+	CLEANUP(client_answer_done) struct client_answer answer = {0};
+	CLEANUP(strbuf_done) struct strbuf url = {0};
+	enum gate_result result;
+	const char *server;
+	struct err e;
+	int status;
+
+	if (client_server(rq->server, &server, &e) < 0 ||
+	    request_url(rq, "/api/v1/compare", &url, &e) < 0 ||
+	    client_request(server, url.data, NULL, &answer, &e) < 0)
+		return cli_fail(&e);
+	if (result_named(answer.gate, &result) < 0) {
+		err_set(&e, ERR_REMOTE,
+			"%s answered without a gate result: is it a rigstat-server?", server);
+		return cli_fail(&e);
+	}
+	status = cli_print(&answer.body);
+	return status ? status : exit_of(rq, result);
+}
+
+static void print_self(const json_t *report, FILE *to)
+{
+	size_t i;
+	json_t *rule;
+
+	json_array_foreach(json_object_get(report, "rules"), i, rule)
+		fprintf(to, "A/A check, %s: %s\n", json_string_value(json_object_get(rule, "rule")),
+			json_string_value(json_object_get(rule, "why")));
+}
+
+/* The A/A check alone is a result; before a gate it is a remark, unless it refuses. */
+static int check_self(struct request *rq, enum gate_mode mode, bool alone, struct err *reterr)
+{
+	json_t *report;
+	bool ok;
+	int r = gate_self_check(&rq->sides.side[0], &rq->o, (const char *const *)rq->rules,
+				rq->rules_len, mode, &report, &ok, reterr);
+
+	if (r < 0)
+		return r;
+	if (alone && rq->output == OUTPUT_JSON) {
+		json_dumpf(report, stdout, JSON_INDENT(1));
+		putchar('\n');
+	} else {
+		print_self(report, alone ? stdout : stderr);
+	}
+	json_decref(report);
+	return ok ? EXIT_DONE : EXIT_GATE_UNSURE;
+}
+
+static int judge(struct request *rq, enum gate_mode mode, struct err *reterr)
+{
+	enum gate_result result;
+	json_t *doc;
+	int status, r = request_compare(rq, &doc, reterr);
+
+	if (r < 0)
+		return r;
+	r = gate_apply(doc, (const char *const *)rq->rules, rq->rules_len, mode, &result, reterr);
+	status = r < 0 ? r : request_print(rq, doc);
+	json_decref(doc);
+	return status ? status : exit_of(rq, result);
+}
+
+static int offline(struct request *rq, struct err *reterr)
+{
+	enum gate_mode mode = GATE_NORMAL;
+	bool one_side;
+	int r;
+
+	if (rq->mode && gate_mode_parse(rq->mode, &mode, reterr) < 0)
+		return reterr->code;
+	r = request_read(rq, reterr);
+	if (r < 0)
+		return r;
+	one_side = rq->sides.n == 1;
+	if (rq->self) {
+		r = check_self(rq, mode, one_side, reterr);
+		if (r != EXIT_DONE || one_side)
+			return r;
+	}
+	return judge(rq, mode, reterr);
+}
+
+static int check_request(const struct request *rq, struct err *reterr)
+{
+	if (!rq->rules_len)
+		return err_set(reterr, ERR_INVALID, "no rule: --rule 'p99<=+5%%'");
+	if (rq->inconclusive && strcmp(rq->inconclusive, "pass") != 0 &&
+	    strcmp(rq->inconclusive, "fail") != 0)
+		return err_set(reterr, ERR_INVALID, "--inconclusive is pass or fail");
+	if (rq->server && rq->self)
+		return err_set(reterr, ERR_INVALID, "--self works on files: export the runs of A");
+	for (size_t i = 0; i < rq->rules_len; i++) {
+		struct gate_rule rule;
+
+		if (gate_rule_parse(rq->rules[i], &rule, reterr) < 0)
+			return reterr->code;
+	}
+	return 0;
+}
+
+int verb_gate(int argc, char **argv)
+{
+	struct request rq;
+	struct err e;
+	int status;
+
+	request_init(&rq);
+	rq.single = true;
+	if (request_parse(&rq, argc, argv, &e) < 0 || check_request(&rq, &e) < 0) {
+		status = cli_usage("gate", &e);
+	} else if (rq.server) {
+		status = from_server(&rq);
+	} else {
+		status = offline(&rq, &e);
+		if (status < 0)
+			status = cli_fail(&e);
+	}
+	request_done(&rq);
+	return status;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verbs, each in its own file; verbs.c has the table. */
+#pragma once
+
+#include "cli/cli.h"
+
+int verb_compare(int argc, char **argv);
+extern const char verb_compare_help[];
+int verb_gate(int argc, char **argv);
+extern const char verb_gate_help[];
