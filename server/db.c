@@ -37,9 +37,9 @@ struct op {
 	enum op_kind kind;
 	bool cancelled;
 	unsigned int tries;
-	const struct query *q;
+	const char *name, *text; /* of a query; the text of a script */
+	char *own_text;		 /* of a query without a name */
 	struct db_encoded params;
-	const char *script;
 	const struct pqloop_copy *copies;
 	size_t n_copies;
 	int64_t deadline_ns, started_ns; /* monotonic */
@@ -139,6 +139,7 @@ static void op_free(struct op *op)
 {
 	pending_remove(&op->pending);
 	db_encoded_done(&op->params);
+	free(op->own_text);
 	free(op);
 }
 
@@ -230,8 +231,9 @@ static void run(struct conn *c, struct op *op)
 	op->started_ns = clock_monotonic_ns();
 	c->op = op;
 	c->job = (struct pqloop_job){
-		.name = op->q ? op->q->name : NULL,
-		.text = op->q ? op->q->text : op->script,
+		.name = op->name,
+		.text = op->text,
+		.script = op->kind != OP_QUERY,
 		.n_params = op->params.n,
 		.types = op->params.types,
 		.values = op->params.values,
@@ -335,6 +337,16 @@ static struct op *op_new(enum op_kind kind, int64_t deadline_ns, struct pending_
 	return op;
 }
 
+static void set_query(struct op *op, const struct query *q, const struct db_param *params,
+		      size_t n_params)
+{
+	op->name = q->name;
+	if (!q->name)
+		op->own_text = xstrdup(q->text);
+	op->text = q->name ? q->text : op->own_text;
+	db_encode(&op->params, params, n_params);
+}
+
 static int64_t deadline_in(unsigned int ms)
 {
 	return clock_monotonic_ns() + ms * NS_PER_MS;
@@ -363,8 +375,7 @@ void db_query(struct db *db, enum db_pool pool, const struct query *q,
 {
 	struct op *op = op_new(OP_QUERY, deadline_in(deadline_ms), owner);
 
-	op->q = q;
-	db_encode(&op->params, params, n_params);
+	set_query(op, q, params, n_params);
 	op->on_result = on_result;
 	op->ctx = ctx;
 	submit(db, pool, op);
@@ -375,7 +386,7 @@ void db_script(struct db *db, enum db_pool pool, const char *text, const struct 
 {
 	struct op *op = op_new(OP_SCRIPT, deadline_in(deadline_ms), NULL);
 
-	op->script = text;
+	op->text = text;
 	op->copies = copies;
 	op->n_copies = n_copies;
 	op->on_result = on_result;
@@ -404,7 +415,7 @@ void db_begin(struct db *db, enum db_pool pool, unsigned int deadline_ms,
 	txn->deadline_ns = op->deadline_ns;
 	txn->busy = true;
 	pending_add(owner, &txn->pending, on_txn_cancel);
-	op->script = "begin";
+	op->text = "begin";
 	op->txn = txn;
 	op->on_begin = on_begin;
 	op->ctx = ctx;
@@ -431,7 +442,7 @@ static void txn_send(struct db_txn *txn, enum op_kind kind, const char *script, 
 	/* The end has time of its own: a commit that is cut off is an unknown one. */
 	struct op *op = op_new(kind, deadline_in(DB_DEADLINE_MS), NULL);
 
-	op->script = script;
+	op->text = script;
 	op->on_done = on_done;
 	op->ctx = ctx;
 	txn_run(txn, op);
@@ -443,8 +454,7 @@ void db_txn_query(struct db_txn *txn, const struct query *q, const struct db_par
 	struct op *op = op_new(OP_QUERY, txn->deadline_ns, NULL);
 
 	CHECK(!txn->failed);
-	op->q = q;
-	db_encode(&op->params, params, n_params);
+	set_query(op, q, params, n_params);
 	op->on_result = on_result;
 	op->ctx = ctx;
 	txn_run(txn, op);

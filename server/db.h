@@ -16,7 +16,8 @@
 struct db;
 struct db_result; /* valid until the callback returns */
 
-/* One file of sql/queries. `queries.h` (made at build) declares Q_<FILE NAME> for each. */
+/* One file of sql/queries. `queries.h` (made at build) declares Q_<FILE NAME> for each. A query
+ * whose name is NULL is made at run time: not prepared, and its text is copied. */
 struct query {
 	const char *name, *text;
 };

@@ -97,7 +97,13 @@ void db_encode(struct db_encoded *ret, const struct db_param *params, size_t n)
 
 	CHECK(n <= DB_PARAMS_MAX);
 	memset(ret, 0, sizeof(*ret));
+	if (!n)
+		return;
 	ret->n = (int)n;
+	ret->types = xcalloc(n, sizeof(*ret->types));
+	ret->values = xcalloc(n, sizeof(*ret->values));
+	ret->lengths = xcalloc(n, sizeof(*ret->lengths));
+	ret->formats = xcalloc(n, sizeof(*ret->formats));
 	for (size_t i = 0; i < n; i++) {
 		const struct db_param *p = &params[i];
 
@@ -117,4 +123,8 @@ void db_encode(struct db_encoded *ret, const struct db_param *params, size_t n)
 void db_encoded_done(struct db_encoded *e)
 {
 	strbuf_done(&e->buf);
+	free(TAKE(e->types));
+	free(TAKE(e->values));
+	free(TAKE(e->lengths));
+	free(TAKE(e->formats));
 }

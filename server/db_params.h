@@ -5,14 +5,14 @@
 #include "common/strbuf.h"
 #include "server/db.h"
 
-#define DB_PARAMS_MAX 48
+#define DB_PARAMS_MAX 1024
 
-/* An owned copy of all parameters. */
+/* An owned copy of all parameters; the arrays have n entries. */
 struct db_encoded {
 	int n;
-	unsigned int types[DB_PARAMS_MAX]; /* OIDs */
-	const char *values[DB_PARAMS_MAX]; /* into buf; NULL = null */
-	int lengths[DB_PARAMS_MAX], formats[DB_PARAMS_MAX];
+	unsigned int *types; /* OIDs */
+	const char **values; /* into buf; NULL = null */
+	int *lengths, *formats;
 	struct strbuf buf;
 };
 

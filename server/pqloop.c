@@ -244,7 +244,7 @@ static void job_err(const PGresult *failed, const struct pqloop_job *job, const 
 	const char *detail = PQresultErrorField(failed, PG_DIAG_MESSAGE_DETAIL);
 
 	(void)err_set(reterr, sqlstate_err_code(state), "%s: %s%s%s (SQLSTATE %s)",
-		      job->name ? job->name : "script", text ? text : "failed", detail ? ": " : "",
+		      job->name ? job->name : job->script ? "script" : "statement", text ? text : "failed", detail ? ": " : "",
 		      detail ? detail : "", state ? state : "none");
 	one_line(reterr->text);
 }
@@ -499,9 +499,13 @@ void pqloop_run(struct pqloop *pq, struct pqloop_job *job)
 	pq->job = job;
 	pq->copy = pq->copy_off = 0;
 	arm(pq, job->deadline_ms);
-	if (!job->name) {
+	if (job->script) {
 		set_state(pq, PQ_RUNNING);
 		sent = PQsendQuery(pq->conn, job->text);
+	} else if (!job->name) {
+		set_state(pq, PQ_RUNNING);
+		sent = PQsendQueryParams(pq->conn, job->text, job->n_params, job->types,
+					 job->values, job->lengths, job->formats, 1);
 	} else if (is_prepared(pq, job->name)) {
 		set_state(pq, PQ_RUNNING);
 		send_prepared(pq);

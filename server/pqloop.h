@@ -19,8 +19,9 @@ struct pqloop_copy {
 
 /* Everything is borrowed until on_result returns. */
 struct pqloop_job {
-	const char *name; /* prepared under this name on first use; NULL: `text` is a script */
+	const char *name; /* prepared under this name on first use; NULL: see `script` */
 	const char *text;
+	bool script; /* several statements, no parameters; else one unnamed statement */
 	int n_params;
 	const unsigned int *types;
 	const char *const *values;
