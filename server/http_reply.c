@@ -109,7 +109,7 @@ enum step reply_json(struct request *req, int status, json_t *doc)
 	char *text;
 
 	CHECK(doc);
-	text = json_dumps(doc, JSON_COMPACT | JSON_ENSURE_ASCII);
+	text = json_dumps(doc, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
 	json_decref(doc);
 	CHECK(text);
 	body.data = text;
@@ -186,7 +186,7 @@ enum step reply_problem(struct request *req, int status, const char *slug, const
 	CHECK(doc);
 	if (hint)
 		(void)json_object_set_new(doc, "hint", json_string(hint));
-	body.data = json_dumps(doc, JSON_COMPACT | JSON_ENSURE_ASCII);
+	body.data = json_dumps(doc, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
 	json_decref(doc);
 	CHECK(body.data);
 	body.len = strlen(body.data);

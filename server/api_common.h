@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the handlers of api_*.c share: parameters, problems that name them, pages of lists, and
+ * small pieces of JSON. */
+#pragma once
+
+#include "common/model/selector.h"
+#include "server/http.h"
+#include "server/sql_text.h"
+
+/* A problem about one parameter or a place in the body. 0 and NULLs leave members out. */
+struct fault {
+	int status;
+	const char *slug;
+	const char *parameter;
+	size_t line, column;
+	const char *suggestion; /* what to write instead */
+	const char *hint;
+};
+enum step reply_fault(struct request *req, const struct fault *f, const char *fmt, ...)
+	PRINTF(3, 4);
+
+/* The functions below that return bool have replied with a problem when they return false; the
+ * handler then returns STEP_DONE. */
+
+/* Refuses parameters that are not in the NULL-terminated list, with a suggestion. */
+bool api_params(struct request *req, const char *const *names);
+/* The selector in a text that came as `parameter`; NULL or "" chooses everything. */
+bool api_selector(struct request *req, const char *parameter, const char *text,
+		  struct selector **ret);
+/* An id of the path such as r_17. */
+bool api_id(struct request *req, const char *name, char prefix, int64_t *ret);
+/* The path as sent, without the query: length of its part of req->url. */
+int api_path_len(const struct request *req);
+/* "true", "false", "1", "0"; absent is false. */
+bool api_flag(struct request *req, const char *name, bool *ret);
+/* RFC 3339, a date, or an age such as 7d; absent leaves *ret. `end` takes a date's last ns. */
+bool api_time(struct request *req, const char *name, bool end, int64_t *ret);
+/* The body as a JSON object with no members but these (NULL-terminated). New reference. */
+bool api_body(struct request *req, const char *const *members, json_t **ret);
+/* An object of texts, at most 64. */
+bool api_labels(struct request *req, const char *parameter, const json_t *v);
+/* A clean text or null of at most `max` bytes; *ret is NULL for null or absent (borrowed). */
+bool api_text(struct request *req, const json_t *o, const char *name, size_t max, const char **ret);
+
+/* ---- lists ---- */
+
+/* One way to sort. `expr` is never null; ties are broken by the id in the same direction. */
+struct page_sort {
+	const char *name, *expr;
+	bool desc, text;
+};
+
+struct page {
+	int64_t limit;
+	const struct page_sort *sort;
+	bool has_cursor;
+	char *value; /* of the last row of the page before */
+	int64_t id;
+};
+
+#define PAGE_LIMIT_DEFAULT 100
+#define PAGE_LIMIT_MAX	   1000
+
+/* Reads limit, cursor and sort (the first sort is the default; the table ends with a NULL name). */
+bool page_read(struct request *req, const struct page_sort *sorts, struct page *ret);
+void page_done(struct page *p);
+/* Replaces the marked parts of a list statement:
+ *   "''::text /\*key*\/"       the sort key as text, for the cursor
+ *   "true /\*after*\/"         rows behind the cursor
+ *   "1 /\*order*\/ limit 1"    order and limit; one more row than the page shows */
+void page_sql(const struct page *p, struct sql *q, const char *id_expr);
+/* The URL of the next page (new reference), or null when there is none; also sets Link. */
+json_t *page_next(struct request *req, const struct page *p, bool more, const char *last_value,
+		  int64_t last_id);
+
+/* ---- pieces of JSON ---- */
+
+json_t *js_time(int64_t realtime_ns);	/* null when 0 */
+json_t *js_id(char prefix, int64_t id); /* "r_17", null when 0 */
+json_t *js_text(const char *s);		/* null when NULL */
+json_t *js_text_or_null(const char *s); /* null when NULL or "" */
+json_t *js_i64_or_null(const struct db_result *r, size_t row, unsigned int col);
+json_t *js_f64_or_null(const struct db_result *r, size_t row, unsigned int col);
+/* Whole numbers as JSON integers, others as reals, not finite as null. */
+json_t *js_number(double v);
+/* Percent-encodes a query value or path segment. */
+void url_escape(struct strbuf *out, const char *s);
+/* 32 hex digits to 16 bytes. */
+bool uid_bytes(const char *hex, unsigned char out[16]);
+void hex_put(struct strbuf *out, const void *data, size_t len);
