@@ -1,0 +1,12 @@
+-- Runs that a selector chooses as documents, without their series. The marked part is replaced; $1 is the largest
+-- number of runs.
+select r.run_id, r.run_uid, h.name, e.name, r.kind, r.state, r.started_ns, r.ended_ns, r.measured_ns,
+	r.factors::text, r.tags::text, r.order_no, r.block_no, r.boot_id, r.excluded, r.source, r.notes::text,
+	v.facts::text, r.extra::text, r.gap_samples, r.revision, r.demo
+from rigstat.run r
+join rigstat.host h on h.host_id = r.host_id
+left join rigstat.experiment e on e.experiment_id = r.experiment_id
+left join rigstat.environment v on v.sha256 = r.environment_sha256
+where r.deleted_at is null and true /*where*/
+order by r.run_id
+limit $1::bigint
