@@ -8,3 +8,24 @@
 enum step api_healthz(struct request *req);
 enum step api_readyz(struct request *req);
 enum step api_self_metrics(struct request *req);
+
+/* api_runs.c, api_run.c, api_hist.c, api_runs_add.c, api_export.c */
+enum step api_runs(struct request *req);
+enum step api_runs_facets(struct request *req);
+enum step api_run(struct request *req);
+enum step api_run_edit(struct request *req);
+enum step api_run_breaches(struct request *req);
+enum step api_run_histogram(struct request *req);
+enum step api_run_quantiles(struct request *req);
+
+/* api_compare.c, api_pins.c, api_suggest.c */
+enum step api_compare(struct request *req);
+enum step api_compare_gate(struct request *req);
+
+/* api_imports.c, api_imports_list.c */
+enum step api_import(struct request *req);
+enum step api_imports(struct request *req);
+enum step api_import_show(struct request *req);
+enum step api_import_bytes(struct request *req);
+enum step api_import_undo(struct request *req);
+enum step api_import_formats(struct request *req);

@@ -3,11 +3,30 @@
 #include "server/api.h"
 #include "server/assets.h"
 
+#define PATCH_MAX  (64 * 1024)
+#define IMPORT_MAX (32 * 1024 * 1024)
+
 const struct route routes[] = {
 	/* method, path, scope, body_max, deadline_ms, begin */
 	{HTTP_GET, "/healthz", SCOPE_NONE, 0, 0, api_healthz},
 	{HTTP_GET, "/readyz", SCOPE_NONE, 0, 0, api_readyz},
 	{HTTP_GET, "/metrics", SCOPE_NONE, 0, 0, api_self_metrics},
+	/* the REST API: docs/openapi.yaml */
+	{HTTP_GET, "/api/v1/runs", SCOPE_READ, 0, 0, api_runs},
+	{HTTP_GET, "/api/v1/runs/facets", SCOPE_READ, 0, 0, api_runs_facets},
+	{HTTP_GET, "/api/v1/runs/{run}", SCOPE_READ, 0, 0, api_run},
+	{HTTP_PATCH, "/api/v1/runs/{run}", SCOPE_WRITE, PATCH_MAX, 0, api_run_edit},
+	{HTTP_GET, "/api/v1/runs/{run}/histograms/{metric}", SCOPE_READ, 0, 0, api_run_histogram},
+	{HTTP_GET, "/api/v1/runs/{run}/quantiles/{metric}", SCOPE_READ, 0, 0, api_run_quantiles},
+	{HTTP_GET, "/api/v1/runs/{run}/breaches", SCOPE_READ, 0, 0, api_run_breaches},
+	{HTTP_GET, "/api/v1/compare", SCOPE_READ, 0, 0, api_compare},
+	{HTTP_GET, "/api/v1/compare/gate.txt", SCOPE_READ, 0, 0, api_compare_gate},
+	{HTTP_GET, "/api/v1/imports", SCOPE_READ, 0, 0, api_imports},
+	{HTTP_POST, "/api/v1/imports", SCOPE_WRITE, IMPORT_MAX, 60000, api_import},
+	{HTTP_GET, "/api/v1/imports/formats", SCOPE_READ, 0, 0, api_import_formats},
+	{HTTP_GET, "/api/v1/imports/{import}", SCOPE_READ, 0, 0, api_import_show},
+	{HTTP_DELETE, "/api/v1/imports/{import}", SCOPE_WRITE, 0, 0, api_import_undo},
+	{HTTP_GET, "/api/v1/imports/{import}/bytes", SCOPE_READ, 0, 0, api_import_bytes},
 	/* pages: web/src/pages/index.tsx has the same list */
 	{HTTP_GET, "/", SCOPE_NONE, 0, 0, assets_page},
 	{HTTP_GET, "/hosts/{host}", SCOPE_NONE, 0, 0, assets_page},
