@@ -131,11 +131,22 @@ static void check_time_sync(struct checks *c)
 			  t.maxerror);
 }
 
+static bool can_trace(const struct checks *c)
+{
+	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		CLEANUP(freep) char *path = xasprintf("%s%s/events/sched", c->root, places[i]);
+
+		if (access(path, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void check_tracefs(struct checks *c)
 {
-	CLEANUP(freep) char *path = xasprintf("%s/sys/kernel/tracing/events/sched", c->root);
-
-	if (access(path, R_OK) == 0)
+	if (can_trace(c))
 		check_add(c, CHECK_OK, "tracefs", NULL, "tracepoints can be read");
 	else
 		check_add(c, CHECK_WARN, "tracefs",

@@ -20,6 +20,7 @@ struct experiment_conf {
 	char *const *argv;	   /* of the workload; NULL: none, an idle box is measured */
 	const char *workload_name; /* of the box's list; NULL: given directly */
 	const char *workload_dir;  /* working directory; NULL: ours */
+	const char *metric;	   /* of the comparison at the end; NULL: wakeup_latency */
 	const char *log_dir;	   /* the workload's output, a file a run */
 	int64_t grace_ns;	   /* from TERM to KILL */
 	int64_t drain_ns;	   /* how long to wait for the server at the end */

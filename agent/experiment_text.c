@@ -312,6 +312,10 @@ static void put_comparison(const struct experiment_conf *c, const char *server, 
 		strbuf_printf(&link, "%c%c=", i ? '&' : '?', i ? 'b' : 'a');
 		put_query(s.data, &link);
 	}
+	if (c->metric) {
+		strbuf_printf(out, " \\\n    --metric %s", c->metric);
+		strbuf_printf(&link, "&metric=%s", c->metric);
+	}
 	strbuf_printf(out, "\n  %s\n", link.data);
 }
 

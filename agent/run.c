@@ -39,8 +39,8 @@ static const char usage[] =
 	"  --on-failure WHAT      stop or continue when a run fails (stop)\n"
 	"  --retries N            further attempts of a failed run (0)\n"
 	"  --workload NAME        one of the box's own list (" WORKLOADS_DIR ")\n"
-	"  --metric NAME          what to measure beside wakeup_latency: counters, none "
-	"(counters)\n"
+	"  --metric NAME          what the comparison at the end is about (wakeup_latency);\n"
+	"                         everything that the agent can measure is measured\n"
 	"  --grace TIME           from TERM to KILL when the workload is ended (5s)\n"
 	"  --drain TIME           wait for the server at the end (30s)\n"
 	"  --log-dir DIR          the workload's output, a file a run (SPOOL/logs)\n"
@@ -57,6 +57,8 @@ struct run_options {
 };
 
 /* ---- options ---- */
+
+static const char metric_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
 static int set_runs(struct run_options *o, const char *value, struct err *reterr)
 {
@@ -91,6 +93,16 @@ static int set_on_failure(struct run_options *o, const char *value, struct err *
 	o->x.stop_on_failure = !strcmp(value, "stop");
 	if (!o->x.stop_on_failure && strcmp(value, "continue") != 0)
 		return err_set(reterr, ERR_INVALID, "'%s' is neither stop nor continue", value);
+	return 0;
+}
+
+static int set_metric(struct run_options *o, const char *value, struct err *reterr)
+{
+	size_t len = strlen(value);
+
+	if (!len || len > 100 || strspn(value, metric_letters) != len)
+		return err_set(reterr, ERR_INVALID, "'%.40s' is no metric's name", value);
+	o->x.metric = value;
 	return 0;
 }
 
@@ -189,6 +201,7 @@ static const struct {
 	{"on-failure", set_on_failure},
 	{"retries", set_retries},
 	{"workload", set_workload},
+	{"metric", set_metric},
 	{"grace", set_grace},
 	{"drain", set_drain},
 	{"log-dir", set_log_dir},
