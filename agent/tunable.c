@@ -148,6 +148,12 @@ static int read_error(const char *text, struct err *reterr)
 	return err_set(reterr, (int)code, "%s", end + 1);
 }
 
+static int helper_is_gone(struct err *reterr)
+{
+	return err_set(reterr, ERR_REMOTE,
+		       "rigstat-tune has ended; `rigstat-tune --recover` puts back what it left");
+}
+
 /* Receives "HEAD\nREST"; `rest` gets the rest when HEAD is `want`. */
 static int take_answer(struct tunable_client *c, const char *want, struct strbuf *rest,
 		       struct err *reterr)
@@ -161,9 +167,7 @@ static int take_answer(struct tunable_client *c, const char *want, struct strbuf
 		return rc;
 	n = recv(c->fd, text, MESSAGE_MAX, 0);
 	if (n <= 0)
-		return err_set(reterr, ERR_REMOTE,
-			       "rigstat-tune has ended; `rigstat-tune --recover` puts back what it "
-			       "left");
+		return helper_is_gone(reterr);
 	nl = strchr(text, '\n');
 	if (nl)
 		*nl++ = '\0';
@@ -186,7 +190,7 @@ static int ask(struct tunable_client *c, const char *verb, const char *a, const 
 	if (b)
 		strbuf_printf(&text, "\n%s", b);
 	if (send(c->fd, text.data, text.len, MSG_NOSIGNAL) != (ssize_t)text.len)
-		return err_set(reterr, ERR_REMOTE, "cannot ask rigstat-tune: %s", strerror(errno));
+		return helper_is_gone(reterr);
 	return take_answer(c, "ok", rest, reterr);
 }
 
