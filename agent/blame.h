@@ -22,6 +22,8 @@ struct blame_conf {
 	int64_t threshold_ns; /* 0: the p99.9 of the run's own warm-up */
 };
 
-/* Takes breaches of `w` (borrowed) from now on. Never fails: without the recorder breaches are
- * still counted and listed, and their cause is "not available" with the reason. */
-struct probe *blame_probe(const struct blame_conf *conf, struct wakeup *w);
+/* Takes breaches of `w` from now on; the probe of `w` gives the warm-up. Borrows both. Never fails:
+ * without the recorder breaches are still counted and listed, and their cause is "not available"
+ * with the reason. */
+struct probe *blame_probe(const struct blame_conf *conf, struct wakeup *w,
+			  const struct probe *wakeup_p);

@@ -26,6 +26,7 @@ bool ration_slot_over(struct ration *r, int64_t now_ns)
 enum ration_word ration_ask(struct ration *r, int64_t due_ns, int64_t run_ns)
 {
 	int64_t late_ns = run_ns - due_ns;
+	enum ration_word word = RATION_WORSE;
 
 	if (due_ns < r->stall_until_ns)
 		return RATION_SAME;
@@ -38,8 +39,9 @@ enum ration_word ration_ask(struct ration *r, int64_t due_ns, int64_t run_ns)
 			return RATION_SKIP;
 		r->tokens -= 1;
 		r->slot_end_ns = run_ns + RATION_SLOT_NS;
+		word = RATION_READ;
 	}
 	r->worst_ns = late_ns;
 	r->stall_until_ns = run_ns;
-	return RATION_READ;
+	return word;
 }

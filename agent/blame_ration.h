@@ -12,16 +12,17 @@
 struct ration {
 	double per_second; /* 0: RATION_PER_SECOND */
 	double tokens;
-	int64_t refilled_ns; /* 0: never used, the bucket is full */
-	int64_t slot_end_ns; /* of the slot that is open, 0: none */
-	int64_t worst_ns;    /* lateness of its worst so far */
+	int64_t refilled_ns;	/* 0: never used, the bucket is full */
+	int64_t slot_end_ns;	/* of the slot that is open, 0: none */
+	int64_t worst_ns;	/* lateness of its worst so far */
 	int64_t stall_until_ns; /* windows that begin before this lie in a stall already read */
 };
 
 enum ration_word {
-	RATION_READ,   /* read this window: it is the worst of its slot so far */
-	RATION_SAME,   /* part of a stall that is being read: not a second cause */
-	RATION_SKIP,   /* smaller than another of its slot, or no token left */
+	RATION_READ,  /* read this window: it opens a slot */
+	RATION_WORSE, /* read this window: it is worse than the one read for this slot */
+	RATION_SAME,  /* part of a stall that is being read: not a second cause */
+	RATION_SKIP,  /* smaller than another of its slot, or no token left */
 };
 /* `run_ns` must not go back. */
 enum ration_word ration_ask(struct ration *r, int64_t due_ns, int64_t run_ns);

@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define QUEUE_MAX	1024
-#define TEST_AFTER_NS	(150 * NS_PER_MS) /* the threads have settled by then */
-#define TEST_WINDOW_NS	(60 * NS_PER_MS)
-#define TEST_SHARE	0.9
-#define TAKE_AT_ONCE	64
+#define QUEUE_MAX      1024
+#define TEST_AFTER_NS  (150 * NS_PER_MS) /* the threads have settled by then */
+#define TEST_WINDOW_NS (60 * NS_PER_MS)
+#define TEST_SHARE     0.9
+#define TAKE_AT_ONCE   64
 
 struct per_cpu {
 	int cpu;
@@ -122,15 +122,18 @@ static void on_breach(struct blame_reader *r, struct per_cpu *c, const struct wa
 {
 	struct blame_done d = {.due_ns = b->due_ns, .late_ns = b->late_ns, .cpu = c->cpu};
 
-	if (!r->rec || ration_ask(&c->ration, b->due_ns, b->due_ns + b->late_ns) != RATION_READ) {
+	enum ration_word word = RATION_SKIP;
+
+	if (r->rec)
+		word = ration_ask(&c->ration, b->due_ns, b->due_ns + b->late_ns);
+	if (word != RATION_READ && word != RATION_WORSE) {
 		finish(r, &d);
 		return;
 	}
-	/* A worse one of the same 100 ms: the earlier loses its reading. */
-	if (c->has_best && c->ration.slot_end_ns > c->best.due_ns + c->best.late_ns &&
-	    c->best.due_ns + c->best.late_ns > c->ration.slot_end_ns - RATION_SLOT_NS - 1) {
+	if (word == RATION_WORSE && c->has_best) { /* the earlier one loses its reading */
 		free(c->best.events);
 		c->best.events = NULL;
+		c->best.n_events = 0;
 		c->best.read = false;
 	}
 	finish_best(r, c);

@@ -27,6 +27,12 @@ const char agent_conf_help[] =
 	"  --watch TIME          length of a watch run (default 1h)\n"
 	"  --quiet               no network and no fsync while a measured window is open\n"
 	"  --no-dma-latency      do not hold /dev/cpu_dma_latency at 0\n"
+	"  --blame WHEN          name what held the CPU in wake-ups later than a time, such as "
+	"50us,\n"
+	"                        auto (the run's own p99.9) or off (default auto)\n"
+	"  --no-shares           do not sample who uses the CPUs\n"
+	"  --app NAME=KEY:PATTERN  a program whose share is a metric; KEY is comm, leader, exe or\n"
+	"                        cgroup, as oracle=comm:oracle*; repeat for more\n"
 	"  --sync WHEN           fsync of the spool: interval, always, quiet or off\n"
 	"  --spool-max SIZE      quota of the spool (default 256M)\n"
 	"  --spool-free-min SIZE leave so much of the file system free (default 512M)\n"
@@ -57,6 +63,7 @@ void agent_conf_init(struct agent_conf *c)
 		.interval_ns = NS_PER_SEC,
 		.watch_ns = 3600 * NS_PER_SEC,
 		.use_dma_latency = true,
+		.shares = true,
 		.sync = SYNC_INTERVAL,
 		.spool_bytes_max = 256ull << 20,
 		.spool_free_min = 512ull << 20,
@@ -72,6 +79,8 @@ void agent_conf_done(struct agent_conf *c)
 	free(c->host);
 	free(c->token_file);
 	free(c->ca_file);
+	for (size_t i = 0; i < c->apps_len; i++)
+		share_app_done(&c->apps[i]);
 	*c = (struct agent_conf){0};
 }
 
@@ -131,6 +140,27 @@ static int set_sync(struct agent_conf *c, const char *value, struct err *reterr)
 		}
 	return err_set(reterr, ERR_INVALID, "sync: \"%s\" is none of interval, always, quiet, off",
 		       value);
+}
+
+static int set_blame(struct agent_conf *c, const char *value, struct err *reterr)
+{
+	c->blame_ns = !strcmp(value, "off") ? -1 : 0;
+	if (c->blame_ns || !strcmp(value, "auto"))
+		return 0;
+	if (parse_duration(value, &c->blame_ns, reterr) || c->blame_ns <= 0)
+		return err_set(reterr, ERR_INVALID,
+			       "blame: \"%s\" is neither auto, off nor a time such as 50us", value);
+	return 0;
+}
+
+static int add_app(struct agent_conf *c, const char *value, struct err *reterr)
+{
+	if (c->apps_len == AGENT_APPS_MAX)
+		return err_set(reterr, ERR_LIMIT, "app: at most %d applications", AGENT_APPS_MAX);
+	if (share_app_parse(value, &c->apps[c->apps_len], reterr))
+		return err_prefix(reterr, "app: ");
+	c->apps_len++;
+	return 0;
 }
 
 static int set_int(int *to, const char *key, const char *value, int64_t min, int64_t max,
@@ -199,6 +229,9 @@ enum key {
 	K_TOKEN,
 	K_CA,
 	K_LOCK,
+	K_BLAME,
+	K_SHARES,
+	K_APP,
 };
 
 static const struct {
@@ -206,15 +239,27 @@ static const struct {
 	enum key key;
 	bool flag;
 } keys[] = {
-	{"server", K_SERVER, false},	   {"host", K_HOST, false},
-	{"spool", K_SPOOL, false},	   {"cpus", K_CPUS, false},
-	{"policy", K_POLICY, false},	   {"priority", K_PRIORITY, false},
-	{"period", K_PERIOD, false},	   {"interval", K_INTERVAL, false},
-	{"watch", K_WATCH, false},	   {"quiet", K_QUIET, true},
-	{"dma-latency", K_DMA, true},	   {"sync", K_SYNC, false},
-	{"token-file", K_TOKEN, false},	   {"ca-file", K_CA, false},
-	{"lock-dir", K_LOCK, false},	   {"housekeeping", K_HOUSEKEEPING, false},
-	{"spool-max", K_SPOOL_MAX, false}, {"spool-free-min", K_FREE_MIN, false},
+	{"server", K_SERVER, false},
+	{"host", K_HOST, false},
+	{"spool", K_SPOOL, false},
+	{"cpus", K_CPUS, false},
+	{"policy", K_POLICY, false},
+	{"priority", K_PRIORITY, false},
+	{"period", K_PERIOD, false},
+	{"interval", K_INTERVAL, false},
+	{"watch", K_WATCH, false},
+	{"quiet", K_QUIET, true},
+	{"dma-latency", K_DMA, true},
+	{"sync", K_SYNC, false},
+	{"token-file", K_TOKEN, false},
+	{"ca-file", K_CA, false},
+	{"lock-dir", K_LOCK, false},
+	{"housekeeping", K_HOUSEKEEPING, false},
+	{"blame", K_BLAME, false},
+	{"shares", K_SHARES, true},
+	{"app", K_APP, false},
+	{"spool-max", K_SPOOL_MAX, false},
+	{"spool-free-min", K_FREE_MIN, false},
 };
 
 static const char *find_key(const char *name, size_t len, enum key *ret, bool *ret_flag)
@@ -275,6 +320,12 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 		return set_flag(&c->quiet, name, value, reterr);
 	case K_DMA:
 		return set_flag(&c->use_dma_latency, name, value, reterr);
+	case K_BLAME:
+		return set_blame(c, value, reterr);
+	case K_SHARES:
+		return set_flag(&c->shares, name, value, reterr);
+	case K_APP:
+		return add_app(c, value, reterr);
 	case K_SPOOL_MAX:
 		return set_size(&c->spool_bytes_max, name, value, reterr);
 	case K_FREE_MIN:

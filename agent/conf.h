@@ -4,9 +4,11 @@
  * file and line. Keys are the long options without dashes. */
 #pragma once
 
+#include "agent/shares.h"
 #include "common/err.h"
 
 #define AGENT_CPUS_MAX 1024
+#define AGENT_APPS_MAX 16
 
 enum sync_policy {
 	SYNC_INTERVAL, /* fdatasync every second or 1 MiB */
@@ -32,6 +34,10 @@ struct agent_conf {
 	int64_t watch_ns;     /* length of a watch run: 1 h */
 	bool quiet;	      /* no network and no fsync while a measured window is open */
 	bool use_dma_latency; /* hold /dev/cpu_dma_latency at 0 */
+	int64_t blame_ns;     /* threshold of late wake-ups; 0: the run's own p99.9, -1: no blame */
+	bool shares;	      /* sample who uses the CPUs */
+	struct share_app apps[AGENT_APPS_MAX];
+	size_t apps_len;
 	enum sync_policy sync;
 	uint64_t spool_bytes_max;
 	uint64_t spool_free_min; /* leave so many bytes of the file system free */

@@ -3,8 +3,8 @@
  * loop thread only, gives them series numbers and writes what they collect into records.
  *
  * Life of a run:  declare -> begin (warm-up) -> collect* -> collect (edge) -> collect* ->
- * collect (edge) -> summary. `collect` must empty what it took, so that an item lies wholly
- * inside or outside the measured window. */
+ * collect (edge) -> finish -> summary. `collect` must empty what it took, so that an item lies
+ * wholly inside or outside the measured window. */
 #pragma once
 
 #include "agent/rights.h"
@@ -51,6 +51,9 @@ struct probe {
 	/* Forget what has accumulated: the run begins now. May be NULL. */
 	void (*begin)(struct probe *p);
 	void (*collect)(struct probe *p, const struct interval *i, struct record_writer *w);
+	/* The window has ended: declares and writes what is known only now (totals of the run),
+	 * before RUN_END. May be NULL. */
+	void (*finish)(struct probe *p, struct record_writer *w, uint64_t *last_series);
 	void (*summary)(struct probe *p, struct run_summary *s); /* may be NULL */
 	void (*free)(struct probe *p);
 };

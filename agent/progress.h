@@ -12,10 +12,10 @@ struct progress {
 	bool tty;
 	uint32_t total; /* runs */
 	uint32_t done;
-	int64_t run_ns;	 /* planned length of one run, until the first has ended; 0 unknown */
+	int64_t run_ns;	  /* planned length of one run, until the first has ended; 0 unknown */
 	int64_t spent_ns; /* by the runs that have ended */
-	char head[256];	 /* "run 7/20 rq_affinity=0" */
-	bool line_open;	 /* a line without its end stands on the terminal */
+	char head[256];	  /* "run 7/20 rq_affinity=0" */
+	bool line_open;	  /* a line without its end stands on the terminal */
 };
 
 /* `width` of the terminal is asked for each time. `tty` as isatty() says. */

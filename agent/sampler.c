@@ -120,6 +120,13 @@ void sampler_discard(struct sampler *s)
 	now(s);
 }
 
+void sampler_finish(struct sampler *s, struct record_writer *w, uint64_t *last_series)
+{
+	for (size_t i = 0; i < s->len; i++)
+		if (s->probe[i]->finish)
+			s->probe[i]->finish(s->probe[i], w, last_series);
+}
+
 void sampler_summary(struct sampler *s, struct run_summary *ret)
 {
 	*ret = (struct run_summary){0};

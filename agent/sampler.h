@@ -19,5 +19,7 @@ uint64_t sampler_begin(struct sampler *s, struct record_writer *w);
 void sampler_collect(struct sampler *s, bool measured, struct record_writer *w);
 /* Throws away what has accumulated since the last collection (after a pause). */
 void sampler_discard(struct sampler *s);
+/* The window has ended: the probes add what they know only now. */
+void sampler_finish(struct sampler *s, struct record_writer *w, uint64_t *last_series);
 /* What the probes say about the run; free with run_summary_done(). */
 void sampler_summary(struct sampler *s, struct run_summary *ret);

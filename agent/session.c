@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/session.h"
 
+#include "agent/blame.h"
+#include "agent/shares.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -39,6 +42,18 @@ static void collect_marks(struct session *s)
 		marks_add(&s->marks, m->v[i].code, "%s", m->v[i].text);
 }
 
+static void add_cause_probes(struct session *s)
+{
+	const struct agent_conf *c = s->conf.conf;
+	const struct blame_conf blame = {c->cpus, AGENT_CPUS_MAX, c->blame_ns};
+	const struct shares_conf shares = {.apps = c->apps, .apps_len = c->apps_len};
+
+	if (c->blame_ns >= 0)
+		sampler_add(s->sampler, blame_probe(&blame, s->wakeup, s->wakeup_probe));
+	if (c->shares)
+		sampler_add(s->sampler, shares_probe(&shares));
+}
+
 int session_open(const struct session_conf *conf, struct session **ret, struct err *reterr)
 {
 	struct session *s CLEANUP(session_closep) = xcalloc(1, sizeof(*s));
@@ -49,7 +64,6 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 		.period_ns = c->period_ns,
 		.policy = c->policy,
 		.priority = c->priority,
-		.breach_ns = conf->breach_ns,
 		.use_dma_latency = c->use_dma_latency,
 	};
 	int r;
@@ -65,6 +79,7 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 	s->wakeup_probe = wakeup_probe(s->wakeup);
 	sampler_add(s->sampler, s->wakeup_probe);
 	sampler_add(s->sampler, counters_probe());
+	add_cause_probes(s);
 	*ret = TAKE(s);
 	return 0;
 }
@@ -369,6 +384,9 @@ void session_end(struct session *s, const struct run_end *e)
 
 	session_measured(s);
 	if (session_running(s)) {
+		record_begin(&s->w);
+		sampler_finish(s->sampler, &s->w, &s->last_series);
+		append(s);
 		put_run_end(s, e, &j);
 		record_begin(&s->w);
 		record_item_json(&s->w, ITEM_RUN_END, j.data, j.len);

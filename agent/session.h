@@ -20,10 +20,8 @@
 #include "agent/wakeup.h"
 
 struct session_conf {
-	struct spool *spool; /* borrowed */
-	const struct agent_conf
-		*conf;	   /* borrowed: cpus, policy, priority, period, interval, host */
-	int64_t breach_ns; /* 0: none */
+	struct spool *spool;	       /* borrowed */
+	const struct agent_conf *conf; /* borrowed: cpus, policy, period, probes, host */
 };
 
 struct session;

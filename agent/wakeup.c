@@ -35,7 +35,9 @@ struct cpu {
 	_Alignas(64) atomic_uint active; /* buffer to write to, set by the taker */
 	atomic_uint inside;		 /* buffer that the thread is in, or OUTSIDE */
 	struct buffer *buf[2];
-	int64_t period_ns, start_ns, breach_ns;
+	int64_t period_ns, start_ns;
+	atomic_llong breach_ns; /* threshold */
+	atomic_int breach_fd;	/* eventfd of the reader, -1 none */
 	const atomic_bool *stop;
 	atomic_uint breach_head, breach_tail; /* written by thread, by taker */
 	atomic_ullong breach_dropped;
@@ -72,6 +74,16 @@ static void sleep_until(int64_t due_ns)
 		;
 }
 
+/* The one system call that measuring may add, and only for a late sample after a quiet time. */
+static void wake_reader(struct cpu *c)
+{
+	int fd = atomic_load_explicit(&c->breach_fd, memory_order_relaxed);
+	uint64_t one = 1;
+
+	if (fd >= 0)
+		(void)!write(fd, &one, sizeof(one));
+}
+
 static void note_breach(struct cpu *c, int64_t due_ns, int64_t late_ns)
 {
 	unsigned int head = atomic_load_explicit(&c->breach_head, memory_order_relaxed);
@@ -83,6 +95,8 @@ static void note_breach(struct cpu *c, int64_t due_ns, int64_t late_ns)
 	}
 	c->breach[head % BREACH_RING] = (struct wakeup_breach){due_ns, late_ns};
 	atomic_store_explicit(&c->breach_head, head + 1, memory_order_release);
+	if (head == tail)
+		wake_reader(c);
 }
 
 static struct buffer *enter(struct cpu *c)
@@ -150,7 +164,7 @@ static void *measure(void *arg)
 		hist_rec_add(&b->hist, late);
 		b->missed += missed;
 		leave(c);
-		if (late >= c->breach_ns)
+		if (late >= atomic_load_explicit(&c->breach_ns, memory_order_relaxed))
 			note_breach(c, due, late);
 		due += c->period_ns;
 	}
@@ -296,7 +310,8 @@ static void init_cpu(struct wakeup *w, struct cpu *c, int number)
 	c->info.cpu = number;
 	c->stop = &w->stop;
 	c->period_ns = w->conf.period_ns;
-	c->breach_ns = w->conf.breach_ns > 0 ? w->conf.breach_ns : INT64_MAX;
+	atomic_init(&c->breach_ns, w->conf.breach_ns > 0 ? w->conf.breach_ns : INT64_MAX);
+	atomic_init(&c->breach_fd, -1);
 	atomic_init(&c->inside, OUTSIDE);
 }
 
@@ -405,6 +420,18 @@ size_t wakeup_breaches(struct wakeup *w, size_t i, struct wakeup_breach *out, si
 	atomic_store_explicit(&c->breach_tail, tail, memory_order_release);
 	*ret_dropped = atomic_exchange_explicit(&c->breach_dropped, 0, memory_order_relaxed);
 	return n;
+}
+
+void wakeup_set_breach(struct wakeup *w, int64_t breach_ns)
+{
+	for (size_t i = 0; i < w->len; i++)
+		atomic_store(&w->cpu[i].breach_ns, breach_ns > 0 ? breach_ns : INT64_MAX);
+}
+
+void wakeup_set_breach_fd(struct wakeup *w, int fd)
+{
+	for (size_t i = 0; i < w->len; i++)
+		atomic_store(&w->cpu[i].breach_fd, fd);
 }
 
 int64_t wakeup_cpu_ns(const struct wakeup *w)

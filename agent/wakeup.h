@@ -50,11 +50,18 @@ const struct hist_rec *wakeup_take(struct wakeup *w, size_t i, uint64_t *ret_mis
  * ring (64) full. Returns how many were written to `out`. */
 size_t wakeup_breaches(struct wakeup *w, size_t i, struct wakeup_breach *out, size_t cap,
 		       uint64_t *ret_dropped);
+/* The threshold from now on; 0: none. */
+void wakeup_set_breach(struct wakeup *w, int64_t breach_ns);
+/* An eventfd that a measuring thread writes to when its ring of breaches was empty; -1: none.
+ * Borrowed until it is set to another. */
+void wakeup_set_breach_fd(struct wakeup *w, int fd);
 /* CPU time of all measuring threads since their start. */
 int64_t wakeup_cpu_ns(const struct wakeup *w);
 
 /* The same as a probe of the sampler: metric wakeup_latency, one series per CPU. The probe does
  * not own `w`. */
 struct probe *wakeup_probe(struct wakeup *w);
+/* The warm-up of the present run; borrowed. */
+const struct hist_rec *wakeup_probe_warmup(const struct probe *p);
 /* All CPUs and the whole measured window of the present or last run; borrowed. */
 const struct hist_rec *wakeup_probe_total(const struct probe *p);

@@ -15,7 +15,7 @@ struct wakeup_probe {
 	struct cpu_total *cpu;
 	uint64_t lost;
 	int64_t cpu_ns_begin;
-	struct hist_rec total;
+	struct hist_rec total, warmup;
 };
 
 static void on_declare(struct probe *p, struct series_list *l)
@@ -56,6 +56,7 @@ static void on_begin(struct probe *p)
 	wp->lost = 0;
 	wp->cpu_ns_begin = wakeup_cpu_ns(wp->w);
 	hist_rec_reset(&wp->total);
+	hist_rec_reset(&wp->warmup);
 }
 
 /* hist_rec_merge() takes the encoded or bucket form; two recorders of one layout add slot by
@@ -89,8 +90,11 @@ static void on_collect(struct probe *p, const struct interval *in, struct record
 		if (!wakeup_info(wp->w, i)->running)
 			continue;
 		record_item_hist(w, wp->cpu[i].series, in->t0_ns, in->dt_ns, h);
-		if (!in->measured)
+		if (!in->measured) {
+			if (!wp->total.count)
+				add_total(&wp->warmup, h);
 			continue;
+		}
 		wp->cpu[i].missed += missed;
 		wp->lost += h->lost;
 		wp->total.lost += h->lost;
@@ -139,4 +143,9 @@ struct probe *wakeup_probe(struct wakeup *w)
 const struct hist_rec *wakeup_probe_total(const struct probe *p)
 {
 	return &CONTAINER_OF(p, struct wakeup_probe, p)->total;
+}
+
+const struct hist_rec *wakeup_probe_warmup(const struct probe *p)
+{
+	return &CONTAINER_OF(p, struct wakeup_probe, p)->warmup;
 }

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/perf_sampler.h"
+#include "common/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DATA_PAGES 32 /* a power of two; 128 KiB hold 2,000 samples */
+
+struct cpu_ring {
+	int fd;
+	struct perf_event_mmap_page *meta;
+};
+
+struct perf_sampler {
+	struct cpu_ring *cpus;
+	size_t n;
+	size_t page, map_bytes;
+	enum perf_sampler_kind kind;
+	unsigned int hz;
+	struct perf_sampler_counts counts;
+	unsigned char scratch[1 << 16]; /* a record that wraps the ring's end is copied here */
+};
+
+static int open_event(const struct perf_event_attr *attr, int cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void attr_fill(struct perf_event_attr *a, enum perf_sampler_kind kind, unsigned int hz)
+{
+	memset(a, 0, sizeof(*a));
+	a->size = sizeof(*a);
+	a->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			 PERF_SAMPLE_PERIOD;
+	a->disabled = 1;
+	a->sample_id_all = 1;
+	a->comm = a->comm_exec = a->task = a->mmap = 1;
+	a->use_clockid = 1;
+	a->clockid = CLOCK_MONOTONIC;
+	a->watermark = 1;
+	a->wakeup_watermark = UINT32_MAX;
+	if (kind == SAMPLER_CYCLES) {
+		a->type = PERF_TYPE_HARDWARE;
+		a->config = PERF_COUNT_HW_CPU_CYCLES;
+		a->freq = 1;
+		a->sample_freq = hz;
+	} else {
+		a->type = PERF_TYPE_SOFTWARE;
+		a->config = PERF_COUNT_SW_CPU_CLOCK;
+		a->sample_period = (uint64_t)NS_PER_SEC / hz;
+	}
+}
+
+static int open_cpu(struct perf_sampler *s, int cpu, struct err *reterr)
+{
+	struct perf_event_attr attr;
+	struct cpu_ring *r = &s->cpus[s->n];
+	void *p;
+
+	attr_fill(&attr, s->kind, s->hz);
+	r->fd = open_event(&attr, cpu);
+	/* No counter for cycles (a virtual machine): the first CPU decides for all. */
+	if (r->fd < 0 && s->n == 0 && s->kind == SAMPLER_CYCLES &&
+	    (errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV)) {
+		s->kind = SAMPLER_CPU_CLOCK;
+		attr_fill(&attr, s->kind, s->hz);
+		r->fd = open_event(&attr, cpu);
+	}
+	if (r->fd < 0 && errno == ENODEV)
+		return 0; /* went offline just now */
+	if (r->fd < 0 && (errno == EACCES || errno == EPERM))
+		return err_set(reterr, ERR_PERM,
+			       "sampling all CPUs is refused: CAP_PERFMON is needed, or "
+			       "kernel.perf_event_paranoid below 1");
+	if (r->fd < 0)
+		return err_errno(reterr, errno, "perf_event_open on CPU %d", cpu);
+	p = mmap(NULL, s->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+	if (p == MAP_FAILED) {
+		int rc = err_errno(reterr, errno,
+				   "sampling ring of CPU %d (kernel.perf_event_mlock_kb?)", cpu);
+
+		close(r->fd);
+		return rc;
+	}
+	r->meta = p;
+	s->n++;
+	return 0;
+}
+
+int perf_sampler_open(unsigned int hz, struct perf_sampler **ret, struct err *reterr)
+{
+	struct perf_sampler *s = xcalloc(1, sizeof(*s));
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int rc = 0;
+
+	CHECK(hz > 0);
+	s->page = (size_t)sysconf(_SC_PAGESIZE);
+	s->map_bytes = (DATA_PAGES + 1) * s->page;
+	s->hz = hz;
+	s->cpus = xcalloc((size_t)cpus, sizeof(*s->cpus));
+	for (int cpu = 0; cpu < cpus && !rc; cpu++)
+		rc = open_cpu(s, cpu, reterr);
+	if (rc)
+		perf_sampler_close(s);
+	else
+		*ret = s;
+	return rc;
+}
+
+void perf_sampler_close(struct perf_sampler *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n; i++) {
+		munmap(s->cpus[i].meta, s->map_bytes);
+		close(s->cpus[i].fd);
+	}
+	free(s->cpus);
+	free(s);
+}
+
+int perf_sampler_start(struct perf_sampler *s, struct err *reterr)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (ioctl(s->cpus[i].fd, PERF_EVENT_IOC_ENABLE, 0))
+			return err_errno(reterr, errno, "cannot start sampling");
+	return 0;
+}
+
+enum perf_sampler_kind perf_sampler_kind(const struct perf_sampler *s)
+{
+	return s->kind;
+}
+
+unsigned int perf_sampler_halve(struct perf_sampler *s)
+{
+	uint64_t value;
+
+	if (s->hz > 1)
+		s->hz /= 2;
+	value = s->kind == SAMPLER_CYCLES ? s->hz : (uint64_t)NS_PER_SEC / s->hz;
+	for (size_t i = 0; i < s->n; i++)
+		(void)ioctl(s->cpus[i].fd, PERF_EVENT_IOC_PERIOD, &value);
+	return s->hz;
+}
+
+/* ---- records ---- */
+
+/* Bodies as the kernel lays them out for our sample_type (perf_event_open(2)). */
+struct sample_body {
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t period;
+};
+struct task_body {
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+struct comm_body {
+	uint32_t pid, tid;
+	char comm[];
+};
+struct mmap_body {
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	char file[];
+};
+
+static void on_sample(struct perf_sampler *s, const struct perf_event_header *h,
+		      const struct perf_sampler_ops *ops, void *ctx)
+{
+	const struct sample_body *b = (const void *)(h + 1);
+	unsigned int mode = h->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	struct perf_sample x = {.ip = b->ip,
+				.time_ns = b->time,
+				.period = b->period,
+				.pid = b->pid,
+				.tid = b->tid,
+				.cpu = b->cpu,
+				.kernel = mode == PERF_RECORD_MISC_KERNEL};
+
+	s->counts.samples++;
+	if (ops->sample)
+		ops->sample(ctx, &x);
+}
+
+static void dispatch(struct perf_sampler *s, const struct perf_event_header *h,
+		     const struct perf_sampler_ops *ops, void *ctx)
+{
+	const void *body = h + 1;
+	const struct task_body *task = body;
+	const struct comm_body *comm = body;
+	const struct mmap_body *map = body;
+	const uint64_t *words = body;
+
+	switch (h->type) {
+	case PERF_RECORD_SAMPLE:
+		on_sample(s, h, ops, ctx);
+		break;
+	case PERF_RECORD_LOST:
+		s->counts.lost += words[1];
+		break;
+	case PERF_RECORD_LOST_SAMPLES:
+		s->counts.lost += words[0];
+		break;
+	case PERF_RECORD_THROTTLE:
+		s->counts.throttled++;
+		break;
+	case PERF_RECORD_FORK:
+		if (ops->fork)
+			ops->fork(ctx, task->pid, task->tid, task->ppid);
+		break;
+	case PERF_RECORD_EXIT:
+		if (ops->exit)
+			ops->exit(ctx, task->pid, task->tid);
+		break;
+	case PERF_RECORD_COMM:
+		if (ops->comm)
+			ops->comm(ctx, comm->pid, comm->tid, comm->comm,
+				  h->misc & PERF_RECORD_MISC_COMM_EXEC);
+		break;
+	case PERF_RECORD_MMAP:
+		if (ops->map)
+			ops->map(ctx, &(struct perf_mapping){map->pid, map->addr, map->len,
+							     map->pgoff, map->file});
+		break;
+	default:
+		break;
+	}
+}
+
+static void drain_ring(struct perf_sampler *s, struct cpu_ring *r,
+		       const struct perf_sampler_ops *ops, void *ctx)
+{
+	const unsigned char *data = (const unsigned char *)r->meta + s->page;
+	uint64_t mask = DATA_PAGES * s->page - 1;
+	uint64_t head = __atomic_load_n(&r->meta->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = r->meta->data_tail;
+
+	while (tail < head) {
+		const struct perf_event_header *h = (const void *)(data + (tail & mask));
+		uint64_t left = mask + 1 - (tail & mask);
+		uint16_t size = h->size; /* headers are 8-byte aligned: never split */
+
+		if (size < sizeof(*h))
+			break; /* cannot happen; leave rather than loop */
+		if (size > left) {
+			memcpy(s->scratch, h, left);
+			memcpy(s->scratch + left, data, size - left);
+			h = (const void *)s->scratch;
+		}
+		dispatch(s, h, ops, ctx);
+		tail += size;
+	}
+	__atomic_store_n(&r->meta->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+void perf_sampler_drain(struct perf_sampler *s, const struct perf_sampler_ops *ops, void *ctx)
+{
+	for (size_t i = 0; i < s->n; i++)
+		drain_ring(s, &s->cpus[i], ops, ctx);
+}
+
+struct perf_sampler_counts perf_sampler_take_counts(struct perf_sampler *s)
+{
+	struct perf_sampler_counts c = s->counts;
+
+	memset(&s->counts, 0, sizeof(s->counts));
+	return c;
+}

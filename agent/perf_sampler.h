@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* System-wide sampling by perf_event_open: one event and one ring a CPU, read without wake-ups.
+ *
+ * Hardware cycles where the CPU counts them, else the CPU clock: the two measure different things
+ * (share of cycles, share of time), so the caller must name its metric by `kind`. Every sample
+ * carries its period; weights are periods, never counts. Side-band records (fork, exec, comm,
+ * mmap, exit) come in the same ring, so that names are those of the sample's time. */
+#pragma once
+
+#include "common/err.h"
+
+enum perf_sampler_kind { SAMPLER_CYCLES, SAMPLER_CPU_CLOCK };
+
+struct perf_sample {
+	uint64_t ip, time_ns, period;
+	uint32_t pid, tid, cpu;
+	bool kernel; /* the instruction pointer is in the kernel */
+};
+
+struct perf_mapping {
+	uint32_t pid;
+	uint64_t start, length, offset;
+	const char *file; /* borrowed */
+};
+
+/* Called while draining; any may be NULL. Times order records across CPUs only roughly. */
+struct perf_sampler_ops {
+	void (*sample)(void *ctx, const struct perf_sample *s);
+	void (*fork)(void *ctx, uint32_t pid, uint32_t tid, uint32_t parent_pid);
+	void (*comm)(void *ctx, uint32_t pid, uint32_t tid, const char *comm, bool exec);
+	void (*exit)(void *ctx, uint32_t pid, uint32_t tid);
+	void (*map)(void *ctx, const struct perf_mapping *m);
+};
+
+struct perf_sampler;
+/* Opens on every online CPU, stopped. `hz` is the wanted rate. */
+int perf_sampler_open(unsigned int hz, struct perf_sampler **ret, struct err *reterr) MUSTCHECK;
+void perf_sampler_close(struct perf_sampler *s); /* NULL is fine */
+int perf_sampler_start(struct perf_sampler *s, struct err *reterr) MUSTCHECK;
+enum perf_sampler_kind perf_sampler_kind(const struct perf_sampler *s);
+/* Hands out everything in the rings. */
+void perf_sampler_drain(struct perf_sampler *s, const struct perf_sampler_ops *ops, void *ctx);
+/* Halves the rate (a probe that costs too much); returns the new rate. */
+unsigned int perf_sampler_halve(struct perf_sampler *s);
+
+struct perf_sampler_counts {
+	uint64_t samples, lost, throttled;
+};
+/* Since the last call. */
+struct perf_sampler_counts perf_sampler_take_counts(struct perf_sampler *s);
