@@ -49,8 +49,7 @@ static void test_terminal(void **state)
 	(void)state;
 	begin(&f, true);
 	progress_show(&f.p, "measuring");
-	assert_string_equal(f.text,
-			    "\r\033[Krun 7/20  rq_affinity=0  measuring  (11 min left)");
+	assert_string_equal(f.text, "\r\033[Krun 7/20  rq_affinity=0  measuring  (11 min left)");
 	progress_note(&f.p, "careful: %d", 5);
 	assert_non_null(strstr(f.text, "left)\r\033[Kcareful: 5\n"));
 	end(&f);
