@@ -65,6 +65,8 @@ export interface Spread {
   max: number | null;
   sdev: number | null;
   range: number | null;
+  bounds?: [number, number]; // one run read from a table of bins: the truth lies in here
+  at_least?: boolean; // the rank is in the overflow: the values are lower bounds
 }
 
 export interface Delta {
@@ -94,6 +96,8 @@ export interface Bins {
   lo: number[];
   hi: (number | null)[];
   n: number[];
+  overflow?: number;
+  overflow_lo?: number;
 }
 
 export interface Charts {
@@ -101,12 +105,13 @@ export interface Charts {
   percentiles?: { q: number[]; a: Bounds; b: Bounds } | null;
   ccdf?: { x: number[]; a: (number | null)[]; b: (number | null)[]; a_band?: Interval[]; b_band?: Interval[] } | null;
   shift?: { q: number[]; delta: (number | null)[]; lo: (number | null)[]; hi: (number | null)[] } | null;
-  runs?: { stat: string; points: RunPoint[] } | null;
+  runs?: { stat: string; unit?: string; points: RunPoint[] } | null;
 }
 
 export interface Bounds {
   lo: (number | null)[];
   hi: (number | null)[];
+  band?: Interval[]; // least and most of the single runs
 }
 
 export interface RunPoint {
@@ -119,12 +124,14 @@ export interface RunPoint {
 
 export interface TailSide {
   above: number | null;
+  above_at_most?: number | null; // when the threshold cuts a bin
   rate_per_h: number | null;
   exceedance: number | null;
 }
 
 export interface Tail {
   threshold_ns: number;
+  basis?: string;
   a: TailSide;
   b: TailSide;
   hypothesis: { text: string; a?: Record<string, unknown> | null; b?: Record<string, unknown> | null } | null;
@@ -142,6 +149,7 @@ export interface Environment {
   blocking: EnvItem[];
   intended: EnvItem[];
   unexpected: EnvItem[];
+  known?: boolean;
   within: { side: "a" | "b"; key: string; values: unknown[] }[];
   equal: number;
 }
@@ -165,9 +173,19 @@ export interface Comparison {
   charts: Charts;
   tail: Tail | null;
   environment: Environment | null;
-  methods?: Record<string, Record<string, unknown>>;
+  methods?: Record<string, unknown>;
+  hosts?: HostsTable | null;
   gate: unknown;
   links?: Links;
+}
+
+/** Several boxes: the comparison within each. */
+export interface HostsTable {
+  stat: string;
+  items: { host: string; a: Spread; b: Spread; delta: Delta }[];
+  better: number;
+  worse: number;
+  heterogeneity: { p: number | null; i2: number | null } | null;
 }
 
 export interface Links {

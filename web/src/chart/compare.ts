@@ -4,7 +4,7 @@
 
 import type { Bins, Bounds, Comparison, Interval } from "../api/types";
 import { asinh, linear, log10, logCount, ordinal, percentile, type AxisSpec } from "../lib/axis";
-import { exact, fmt, fmtBetween, fmtShare, group, quantileName } from "../lib/format";
+import { fmt, fmtBetween, fmtShare, group, quantileName } from "../lib/format";
 import { SIDE_TONES, type ChartModel, type Guide, type Mark, type Tone } from "./model";
 
 export interface Named<T> {
@@ -101,7 +101,7 @@ export function histogramModel(sides: Named<Bins>[], unit: string, xMode: XMode,
   return {
     id: "histogram",
     title: "Histogram",
-    about: `How many samples fall in each bin${xMode === "log" ? "; both axes are logarithmic" : "; the vertical axis is logarithmic"}. Empty bins are gaps.`,
+    about: `How many samples fall in each bin${xMode === "log" ? "; both axes are logarithmic" : "; the vertical axis is logarithmic"}. Empty bins are gaps.${overflowText(sides, unit)}`,
     x,
     y: yMode === "count" ? logCount() : logCount(" %"),
     xLabel: "latency",
@@ -129,6 +129,12 @@ export function histogramModel(sides: Named<Bins>[], unit: string, xMode: XMode,
     },
     yFloor: floor === Infinity ? 1 : floor / 2,
   };
+}
+
+function overflowText(sides: Named<Bins>[], unit: string): string {
+  const over = sides.filter((s) => (s.data.overflow ?? 0) > 0);
+  if (over.length === 0) return "";
+  return ` Not drawn, because the source only says that they lie beyond its histogram: ${over.map((s) => `${group(s.data.overflow!)} of ${s.label} (≥ ${fmt(s.data.overflow_lo, unit)})`).join(", ")}.`;
 }
 
 function binText(marks: Mark[], at: number, unit: string): string {
@@ -165,25 +171,30 @@ function thresholdGuide(threshold: number | null, unit: string): Guide[] {
   return threshold === null ? [] : [{ axis: "x", at: threshold, label: `tail from ${fmt(threshold, unit)}` }];
 }
 
-export function percentilesModel(q: number[], sides: Named<Bounds>[], unit: string, nines: number): ChartModel {
+export interface PercentileData extends Bounds {
+  max: number | null;
+}
+
+export function percentilesModel(q: number[], sides: Named<PercentileData>[], unit: string, nines: number): ChartModel {
   const marks: Mark[] = [];
   const keep = q.map((v, i) => ({ v, i })).filter((e) => e.v < 1 && -Math.log10(1 - e.v) <= nines + 1e-9);
   const xs = keep.map((e) => e.v);
-  const top = q.lastIndexOf(1);
   const right = xs.length > 0 ? xs[xs.length - 1]! : 0.99;
   for (const s of sides) {
     const lo = keep.map((e) => s.data.lo[e.i] ?? null);
     const hi = keep.map((e) => s.data.hi[e.i] ?? null);
-    if (hi.some((h, i) => h !== null && lo[i] !== null && h - lo[i]! > 0.02 * h))
-      marks.push({ kind: "band", id: s.id, label: s.label, tone: s.tone, x: xs, y: lo, y2: hi.map((h, i) => h ?? lo[i]!) });
+    const ends: Interval[] = s.data.band ? keep.map((e) => s.data.band![e.i] ?? [null, null]) : lo.map((l, i) => [l, hi[i] ?? null]);
+    if (ends.some(([l, h]) => l !== null && h !== null && h - l > 0.01 * h))
+      marks.push({ kind: "band", id: s.id, label: s.label, tone: s.tone, x: xs, y: ends.map((e) => e[0]), y2: ends.map((e) => e[1]) });
     marks.push({ kind: "line", id: s.id, label: s.label, tone: s.tone, x: xs, y: hi.map((h, i) => h ?? lo[i]!) });
-    if (top >= 0) marks.push({ kind: "dots", shape: "diamond", id: s.id, label: s.label, tone: s.tone, x: [right], y: [s.data.hi[top] ?? s.data.lo[top] ?? null] });
+    if (s.data.max !== null) marks.push({ kind: "dots", shape: "diamond", id: s.id, label: s.label, tone: s.tone, x: [right], y: [s.data.max] });
   }
+  const runs = sides.some((s) => s.data.band);
   const text = (s: Named<Bounds>, i: number) => fmtBetween(s.data.lo[i] ?? null, s.data.hi[i] ?? null, unit);
   return {
     id: "percentiles",
     title: "Percentiles",
-    about: "Latency at each percentile; every step to the right is ten times rarer. ◆ is the maximum.",
+    about: `Latency at each percentile; every step to the right is ten times rarer. ◆ is the maximum${runs ? ", the band the range over runs" : ""}.`,
     x: percentile(),
     y: log10(unit),
     xLabel: "percentile, on the scale 1/(1−q)",
@@ -195,7 +206,7 @@ export function percentilesModel(q: number[], sides: Named<Bounds>[], unit: stri
     reading: (i) => ({ x: quantileName(xs[i]!), values: sides.map((s) => ({ id: s.id, text: text(s, keep[i]!.i) })) }),
     table: {
       head: ["percentile", ...sides.map((s) => s.label)],
-      rows: q.map((v, i) => [quantileName(v), ...sides.map((s) => text(s, i))]),
+      rows: [...q.map((v, i) => [quantileName(v), ...sides.map((s) => text(s, i))]), ["max", ...sides.map((s) => fmt(s.data.max, unit))]],
       csvHead: ["q", "1/(1-q)", ...sides.flatMap((s) => [`${s.label} from_${unit}`, `${s.label} to_${unit}`])],
       csv: q.map((v, i) => [v, v < 1 ? Number((1 / (1 - v)).toPrecision(12)) : null, ...sides.flatMap((s) => [s.data.lo[i] ?? null, s.data.hi[i] ?? null])]),
     },
@@ -283,20 +294,20 @@ export function ccdfModel(sides: Named<CcdfData>[], unit: string, threshold: num
   return {
     id: "ccdf",
     title: "Exceedance",
-    about: "The share of samples above each latency; both axes are logarithmic. The band is the range over runs.",
+    about: `The share of samples at or above each latency; both axes are logarithmic.${sides.some((s) => s.data.band.length > 0) ? " The band is the range over runs." : ""}`,
     x: log10(unit),
     y: logCount(),
     xLabel: "latency",
-    yLabel: "share of samples above",
+    yLabel: "share of samples",
     marks,
     guides: thresholdGuide(threshold, unit),
     legend: sides.map((s) => ({ id: s.id, label: s.label, tone: s.tone, glyph: "line" })),
     grid,
-    reading: (i) => ({ x: `above ${fmt(grid[i]!, unit)}`, values: sides.map((s) => ({ id: s.id, text: share(s.data.share[i + skip]) })) }),
+    reading: (i) => ({ x: `at or above ${fmt(grid[i]!, unit)}`, values: sides.map((s) => ({ id: s.id, text: share(s.data.share[i + skip]) })) }),
     table: {
-      head: ["above", ...sides.map((s) => s.label)],
+      head: ["at or above", ...sides.map((s) => s.label)],
       rows: (sides[0]?.data.x ?? []).map((v, i) => [fmt(v, unit), ...sides.map((s) => share(s.data.share[i]))]),
-      csvHead: [`above_${unit}`, ...sides.map((s) => `share ${s.label}`)],
+      csvHead: [`from_${unit}`, ...sides.map((s) => `share ${s.label}`)],
       csv: (sides[0]?.data.x ?? []).map((v, i) => [v, ...sides.map((s) => s.data.share[i] ?? null)]),
     },
   };
@@ -344,8 +355,4 @@ export function runsModel(sides: Named<RunDot[]>[], stat: string, unit: string):
       csv: flat.map((d) => [d.order, d.id, d.side.label, d.value]),
     },
   };
-}
-
-export function exactTitle(v: number | null | undefined, unit: string): string {
-  return exact(v, unit);
 }

@@ -89,17 +89,21 @@ function useModels(docs: readonly Comparison[], query: Query) {
     const bins = sidesOf(docs, (d, s) => d.charts.histogram?.[s]);
     const uneven = bins.some((b) => unevenBins(b.data.lo, b.data.hi));
     const q = docs.find((d) => d.charts.percentiles)?.charts.percentiles?.q ?? [];
-    const bounds = sidesOf(docs, (d, s) => d.charts.percentiles?.[s]);
+    const bounds = sidesOf(docs, (d, s) => {
+      const p = d.charts.percentiles?.[s];
+      const band = d[s].n > 1 ? p?.band : undefined;
+      return p && { lo: p.lo, hi: p.hi, band, max: d.rows.find((r) => r.stat === "max")?.[s]?.max ?? null };
+    });
     const shifts = sidesOf(docs, (d, s) => (s === "b" ? d.charts.shift : null)).filter((s) => s.data.q.length > 0);
     const ccdf = sidesOf(docs, (d, s) => {
       const c = d.charts.ccdf;
       if (!c || c.x.length === 0) return null;
-      const band: Interval[] = c[s === "a" ? "a_band" : "b_band"] ?? [];
+      const band: Interval[] = (d[s].n > 1 && c[s === "a" ? "a_band" : "b_band"]) || [];
       return { x: c.x, share: c[s], band };
     });
     const dots = sidesOf(docs, (d, s) => runDots(d, s)).filter((s) => s.data.length > 0);
     const stat = first.charts.runs?.stat ?? first.metric.primary;
-    const statUnit = first.rows.find((r) => r.stat === stat)?.unit ?? first.metric.unit;
+    const statUnit = first.charts.runs?.unit ?? first.rows.find((r) => r.stat === stat)?.unit ?? first.metric.unit;
     const yMode: YMode = hy === "count" || hy === "percent" || hy === "density" ? hy : uneven ? "density" : "count";
     return {
       uneven,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Below the charts: where the tail comes from, what else differed, how it was computed. */
 
-import type { Comparison, EnvItem, Tail } from "../api/types";
+import type { Comparison, EnvItem, Interval, Tail } from "../api/types";
 import { letter, sideText } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
-import { fmt, fmtShare, group, NONE, sig3 } from "../lib/format";
-import { Scroll } from "../ui/bits";
+import { fmt, fmtInterval, fmtRel, fmtShare, group, NONE, sig3 } from "../lib/format";
+import { readingWord } from "../lib/words";
+import { Scroll, WordMark } from "../ui/bits";
 
 export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
   const withTail = docs.filter((d): d is Comparison & { tail: Tail } => d.tail !== null && d.tail !== undefined);
@@ -16,7 +17,9 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
   return (
     <section class="card panel" aria-labelledby="tail-title">
       <h2 id="tail-title">Where does the tail come from?</h2>
-      <p class="about">Samples of {fmt(first.tail.threshold_ns, "ns")} and more.</p>
+      <p class="about">
+        Samples of {fmt(first.tail.threshold_ns, "ns")} and more.{first.tail.basis && ` Threshold: ${first.tail.basis}.`}
+      </p>
       <Scroll label="Samples in the tail">
         <table class="data">
           <thead>
@@ -33,7 +36,7 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
                 <th scope="row">
                   <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} {text}
                 </th>
-                <td class="num">{t.above === null ? NONE : group(t.above)}</td>
+                <td class="num">{aboveText(t)}</td>
                 <td class="num">{t.rate_per_h === null ? NONE : `${sig3(t.rate_per_h)} / h`}</td>
                 <td class="num">{fmtShare(t.exceedance)}</td>
               </tr>
@@ -61,6 +64,71 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
       </div>
     </section>
   );
+}
+
+function aboveText(t: Tail["a"]): string {
+  if (t.above === null) return NONE;
+  const most = t.above_at_most ?? t.above;
+  return most > t.above ? `${group(t.above)} to ${group(most)}` : group(t.above);
+}
+
+/** Several boxes: what each says by itself. */
+export function HostsPanel({ docs }: { docs: readonly Comparison[] }) {
+  const with_ = docs.filter((d) => d.hosts && d.hosts.items.length > 0);
+  if (with_.length === 0) return null;
+  return (
+    <section class="card panel" aria-labelledby="hosts-title">
+      <h2 id="hosts-title">Within each box</h2>
+      {with_.map((d, i) => {
+        const t = d.hosts!;
+        return (
+          <div key={i}>
+            <p class="about">
+              {t.stat} on {t.items.length} boxes: {t.better} better, {t.worse} worse.
+              {t.heterogeneity?.p !== null && t.heterogeneity?.p !== undefined && t.heterogeneity.p < 0.05 && " The boxes disagree by more than chance."}
+            </p>
+            <Scroll label="Within each box">
+              <table class="data">
+                <thead>
+                  <tr>
+                    <th scope="col">box</th>
+                    <th scope="col" class="num">A avg</th>
+                    <th scope="col" class="num">{letter(docs.indexOf(d) + 1)} avg</th>
+                    <th scope="col" class="num">Δ</th>
+                    <th scope="col" class="num">interval</th>
+                    <th scope="col">reading</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {t.items.map((h) => {
+                    const unit = d.rows.find((r) => r.stat === t.stat)?.unit ?? d.metric.unit;
+                    return (
+                      <tr key={h.host}>
+                        <th scope="row">
+                          <a href={`/hosts/${encodeURIComponent(h.host)}`}>{h.host}</a>
+                        </th>
+                        <td class="num">{fmt(h.a.avg, unit)}</td>
+                        <td class="num">{fmt(h.b.avg, unit)}</td>
+                        <td class="num">{fmtRel(h.delta.rel)}</td>
+                        <td class="num">{fmtInterval(relPercent(h.delta.ci_rel), "%")}</td>
+                        <td>
+                          <WordMark word={readingWord(h.delta)} />
+                        </td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            </Scroll>
+          </div>
+        );
+      })}
+    </section>
+  );
+}
+
+function relPercent(ci: Interval | null): Interval | null {
+  return ci && [ci[0] === null ? null : ci[0] * 100, ci[1] === null ? null : ci[1] * 100];
 }
 
 function Blame({ tail }: { tail: Tail }) {
@@ -141,7 +209,7 @@ function EnvironmentDiff({ doc, index, many }: { doc: Comparison; index: number;
     <>
       {title}
       <p class="about">
-        {total === 0 ? "The runs carry no record of their environment." : `${env.blocking.length} blocking · ${env.unexpected.length} unexpected · ${env.intended.length} intended · ${group(env.equal)} equal`}
+        {total === 0 || env.known === false ? "The runs carry no record of their environment." : `${env.blocking.length} blocking · ${env.unexpected.length} unexpected · ${env.intended.length} intended · ${group(env.equal)} equal`}
       </p>
       {(rows.length > 0 || env.within.length > 0) && (
         <Scroll label="Environment differences">
@@ -220,8 +288,8 @@ export function HowToRead({ doc }: { doc: Comparison }) {
           <dd>The interval holds both "no change" and a change that matters. More runs would tell.</dd>
           <dt>too few runs</dt>
           <dd>Numbers are shown, no reading: with one run per side nobody knows how much two equal runs differ.</dd>
-          <dt>not resolvable</dt>
-          <dd>There are too few samples for this percentile.</dd>
+          <dt>not judged</dt>
+          <dd>Too few samples lie beyond this percentile to say anything about it; the numbers are shown.</dd>
           <dt>mixed</dt>
           <dd>One part of the distribution became better, another worse.</dd>
         </dl>
@@ -236,11 +304,15 @@ export function HowToRead({ doc }: { doc: Comparison }) {
 
 /** Every test that was computed, as it came. */
 function Methods({ methods }: { methods: NonNullable<Comparison["methods"]> }) {
-  const rows = Object.entries(methods).flatMap(([stat, tests]) => Object.entries(tests ?? {}).map(([test, result]) => ({ stat, test, result })));
+  const note = typeof methods.note === "string" ? methods.note : null;
+  const rows = Object.entries(methods).flatMap(([stat, tests]) =>
+    typeof tests === "object" && tests !== null ? Object.entries(tests).map(([test, result]) => ({ stat, test, result: result as unknown })) : [],
+  );
   if (rows.length === 0) return null;
   return (
     <>
       <h3>All tests that were computed</h3>
+      {note && <p>Note: {note}.</p>}
       <Scroll label="All tests">
         <table class="data">
           <thead>

@@ -7,7 +7,7 @@ import type { Comparison, Row, Spread } from "../api/types";
 import { letter } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
-import { fmt, fmtInterval, fmtRel, fmtSigned } from "../lib/format";
+import { exact, fmt, fmtBetween, fmtInterval, fmtRel, fmtSigned } from "../lib/format";
 import { setQuery } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { one, type Query } from "../lib/urlstate";
@@ -200,11 +200,19 @@ function SpreadCells({ s, unit, n }: { s: Spread | null; unit: string; n: boolea
       {n && <td class="num">{s?.n ?? "n/a"}</td>}
       {(["min", "avg", "max", "sdev", "range"] as const).map((k) => (
         <td key={k} class={`num ${k === "avg" ? "strong" : ""}`}>
-          <Num v={s?.[k]} unit={unit} />
+          <SpreadNum s={s} k={k} unit={unit} />
         </td>
       ))}
     </>
   );
+}
+
+/** One run read from bins is known to its bin; one in the overflow only from below. */
+function SpreadNum({ s, k, unit }: { s: Spread | null; k: "min" | "avg" | "max" | "sdev" | "range"; unit: string }) {
+  if (!s || (s.n === 1 && (k === "sdev" || k === "range"))) return <span class="na">n/a</span>;
+  if (s.at_least && k !== "sdev" && k !== "range") return <span title={exact(s[k], unit)}>≥ {fmt(s[k], unit)}</span>;
+  if (s.n === 1 && s.bounds && k === "avg") return <span title={`${exact(s.bounds[0], unit)} to ${exact(s.bounds[1], unit)}: known to the bin of the table`}>{fmtBetween(s.bounds[0], s.bounds[1], unit)}</span>;
+  return <Num v={s[k]} unit={unit} />;
 }
 
 function OtherRow({ index, row, extra }: { index: number; row: Row; extra: boolean }) {
@@ -285,7 +293,7 @@ function Cards({ rows, docs, ci, extra }: PartProps) {
                   <SideCell index={index} />
                   {(["min", "avg", "max", "sdev"] as const).map((k) => (
                     <td key={k} class="num">
-                      <Num v={s?.[k]} unit={r.unit} />
+                      <SpreadNum s={s} k={k} unit={r.unit} />
                     </td>
                   ))}
                 </tr>

@@ -97,11 +97,21 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
           </strong>
           <span>{sideSummary(side)}</span>
           {side.selector && side.selector !== text && <code class="selector">{side.selector}</code>}
+          {notesOf(side).map((text) => (
+            <span key={text} class="caution">
+              {text}
+            </span>
+          ))}
           {side.runs.some((r) => r.excluded) && <span class="caution">{plural(side.runs.filter((r) => r.excluded).length, "run")} excluded</span>}
         </li>
       ))}
     </ul>
   );
+}
+
+/** What was inferred or doubted when the runs were read, each once. */
+function notesOf(side: Side): string[] {
+  return [...new Set(side.runs.flatMap((r) => r.notes.map((n) => n.text)))].slice(0, 4);
 }
 
 const DATA_TEXT: Record<Side["data"], string> = {

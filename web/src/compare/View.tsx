@@ -11,7 +11,7 @@ import type { Query } from "../lib/urlstate";
 import { CopyButton, Heading } from "../ui/bits";
 import { toast } from "../ui/toast";
 import { Charts } from "./Charts";
-import { EnvironmentPanel, HowToRead, TailPanel } from "./Panels";
+import { EnvironmentPanel, HostsPanel, HowToRead, TailPanel } from "./Panels";
 import { ResultTable } from "./Table";
 import { SideFacts, Verdicts } from "./Verdict";
 
@@ -68,6 +68,7 @@ export function CompareView({ answer, query, urls, pinned, actions, before }: Pr
       <ResultTable docs={docs} query={query} />
       <Charts docs={docs} query={query} caption={caption} svgUrl={(c) => (docs.length === 1 ? urls.svg(c) : undefined)} />
       <div class="panels">
+        <HostsPanel docs={docs} />
         <TailPanel docs={docs} />
         <EnvironmentPanel docs={docs} />
       </div>

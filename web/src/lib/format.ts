@@ -98,7 +98,9 @@ export function fmtBetween(lo: number | null, hi: number | null, unit: string): 
   const a = fmt(lo, unit);
   const b = fmt(hi, unit);
   if (a === b || hi - lo <= 0.01 * Math.abs(hi)) return b;
-  return `${a} to ${b}`;
+  if (unit !== "ns") return `${a} to ${b}`;
+  const [name, ns] = timeUnit(hi);
+  return `${sig3(lo / ns)} to ${sig3(hi / ns)} ${name}`;
 }
 
 /** "p99.9" for 0.999, without binary noise. */

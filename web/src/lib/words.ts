@@ -51,7 +51,7 @@ export function readingWord(delta: Delta | null): Word {
     case "not_enough_runs":
       return { text: "too few runs", symbol: "…", tone: "weak" };
     case "not_resolvable":
-      return { text: "not resolvable", symbol: "–", tone: "weak" };
+      return { text: "not judged", symbol: "–", tone: "weak" };
     case undefined:
       return { text: "n/a", symbol: "–", tone: "weak" };
   }

@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { API, ApiError, sendJson, useApi } from "../api/client";
 import type { BreachList, EnvironmentDoc, Histogram, QuantileList, Run, SeriesItem, SuggestionList } from "../api/types";
 import { Chart } from "../chart/Chart";
-import { histogramModel, ninesOf, percentilesModel, type Named, type YMode } from "../chart/compare";
+import { histogramModel, ninesOf, percentilesModel, type YMode } from "../chart/compare";
 import { exact, fmt, fmtSpan, group, plural } from "../lib/format";
 import { setQuery, usePlace } from "../lib/router";
 import { encodeValue, one, type Query } from "../lib/urlstate";
@@ -164,7 +164,7 @@ function Exclude({ r, onDone }: { r: Run; onDone: () => void }) {
   );
 }
 
-const QS = "0,0.1,0.25,0.5,0.75,0.9,0.95,0.99,0.995,0.999,0.9995,0.9999,0.99995,0.99999,0.999999,1";
+const QS = "0,0.1,0.25,0.5,0.75,0.9,0.95,0.99,0.995,0.999,0.9995,0.9999,0.99995,0.99999,0.999999";
 
 function Distribution({ r, query }: { r: Run; query: Query }) {
   const metrics = [...new Set(r.series.filter((s) => s.kind === "hist").map((s) => s.metric))];
@@ -179,9 +179,9 @@ function Distribution({ r, query }: { r: Run; query: Query }) {
     const uneven = h.scheme !== "linear";
     const mode: YMode = hy === "count" || hy === "percent" || hy === "density" ? hy : uneven ? "density" : "count";
     const side = { id: "a", label: h.metric, tone: "a" as const };
-    const bins: Named<{ lo: number[]; hi: number[]; n: number[] }> = { ...side, data: h };
+    const bins = { ...side, data: { lo: h.lo, hi: h.hi, n: h.n, overflow: h.overflow, overflow_lo: h.overflow_lo ?? undefined } };
     const known = quant.data.items.filter((i) => i.answer === "value" || i.answer === "at_least");
-    const bounds = { ...side, data: { lo: known.map((i) => i.lo), hi: known.map((i) => i.hi) } };
+    const bounds = { ...side, data: { lo: known.map((i) => i.lo), hi: known.map((i) => i.hi), max: h.max } };
     const q = known.map((i) => i.q);
     return { hist: h.lo.length > 0 ? histogramModel([bins], h.unit, "log", mode, null) : null, perc: q.length > 1 ? percentilesModel(q, [bounds], h.unit, ninesOf(q)) : null };
   }, [hist.data, quant.data, hy]);
