@@ -84,7 +84,8 @@ static void give_up(struct experiment *x, const struct err *err)
 static void set_fault(struct experiment *x, const char *text)
 {
 	if (!*x->fault)
-		snprintf(x->fault, sizeof(x->fault), "%s", text);
+		(void)snprintf(x->fault, sizeof(x->fault), "%s", text);
+	experiment_clean(x->fault);
 }
 
 /* ---- settings ---- */

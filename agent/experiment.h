@@ -69,6 +69,8 @@ void experiment_put_start(const struct experiment_conf *conf, const struct desig
 			  uint32_t attempt, int64_t quiet_until_ns, struct strbuf *out);
 /* The "workload" object of RUN_END. */
 void experiment_put_workload(const struct workload_result *r, struct strbuf *out);
+/* In place: bytes that a server would refuse (control characters, bad UTF-8) become '?'. */
+void experiment_clean(char *text);
 /* Why a workload counts as failed; NULL when it does not. buf of 100 bytes. */
 const char *experiment_fault(const struct workload_result *r, char *buf);
 /* "experiment=rq,rq_affinity=0" */

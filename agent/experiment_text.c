@@ -8,9 +8,32 @@
 #include "common/parse.h"
 
 #define ARGV_BYTES_MAX 16384
+#define ARG_BYTES_MAX  2000
 #define CELLS_SHOWN    40
 
 /* ---- JSON ---- */
+
+void experiment_clean(char *text)
+{
+	if (text_is_clean(text, strlen(text)))
+		return;
+	for (unsigned char *s = (unsigned char *)text; *s; s++)
+		if ((*s < 0x20 && *s != '\t' && *s != '\n') || *s >= 0x7f)
+			*s = '?';
+}
+
+/* An argument of any bytes and any length. */
+static void put_arg(const char *arg, struct strbuf *out)
+{
+	size_t len = strlen(arg), cut = len > ARG_BYTES_MAX ? ARG_BYTES_MAX : len;
+	CLEANUP(freep) char *text = NULL;
+
+	while (cut < len && cut && ((unsigned char)arg[cut] & 0xc0) == 0x80)
+		cut--; /* not inside a character */
+	text = xasprintf("%.*s%s", (int)cut, arg, cut < len ? " [...]" : "");
+	experiment_clean(text);
+	json_put_string(out, text);
+}
 
 static void put_experiment(const struct experiment_conf *c, struct strbuf *out)
 {
@@ -58,7 +81,7 @@ static void put_argv(const struct experiment_conf *c, struct strbuf *out)
 	strbuf_puts(out, ",\"workload\":{\"argv\":[");
 	for (size_t i = 0; c->argv[i] && out->len - start < ARGV_BYTES_MAX; i++) {
 		strbuf_puts(out, i ? "," : "");
-		json_put_string(out, c->argv[i]);
+		put_arg(c->argv[i], out);
 	}
 	strbuf_puts(out, "],\"name\":");
 	if (c->workload_name)

@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "agent/experiment.h"
+#include "common/parse.h"
 
 static char fio[] = "fio", arg[] = "--name=it's \"x\"";
 static char *argv_fio[] = {fio, arg, NULL};
@@ -70,6 +71,42 @@ static void test_start(void **state)
 	assert_string_equal(argv1, arg);
 	assert_true(json_is_null(wname));
 	assert_int_equal(quiet, 99);
+	json_decref(j);
+	design_done(&c.design);
+}
+
+/* Arguments may hold any bytes and be of any length; the record may not. */
+static void test_start_of_odd_arguments(void **state)
+{
+	CLEANUP(strbuf_done) struct strbuf b = {0};
+	CLEANUP(freep) char *big = xcalloc(1, 100001);
+	char lines[] = "a\nb\tc", escape[] = "\x1b[31m \xff", utf8[] = "\xc2\xb5s";
+	char *argv[] = {lines, escape, utf8, big, NULL};
+	struct experiment_conf c;
+	const char *got[4];
+	json_t *j;
+
+	(void)state;
+	make(&c);
+	for (size_t i = 0; i < 100000; i += 2) /* the cut falls inside a character */
+		memcpy(big + i + (i == 99998 ? 0 : 1), "\xc2\xb5", i == 99998 ? 0 : 2);
+	big[0] = 'x';
+	big[99999] = '\0';
+	c.argv = argv;
+	strbuf_putc(&b, '{');
+	experiment_put_start(&c, &c.design.runs[0], 1, 0, &b);
+	strbuf_putc(&b, '}');
+	j = json_loads(b.data, 0, NULL);
+	assert_non_null(j);
+	assert_int_equal(json_unpack(j, "{s:{s:[s,s,s,s]}}", "workload", "argv", &got[0], &got[1],
+				     &got[2], &got[3]),
+			 0);
+	assert_string_equal(got[0], lines);
+	assert_string_equal(got[1], "?[31m ?");
+	assert_string_equal(got[2], utf8);
+	assert_in_range(strlen(got[3]), 1990, 2010);
+	assert_true(text_is_clean(got[3], strlen(got[3])));
+	assert_non_null(strstr(got[3], "\xc2\xb5 [...]"));
 	json_decref(j);
 	design_done(&c.design);
 }
@@ -179,8 +216,11 @@ static void test_plan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start), cmocka_unit_test(test_workload),
-		cmocka_unit_test(test_fault), cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_start_of_odd_arguments),
+		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_workload),
+		cmocka_unit_test(test_fault),
+		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_plan),
 	};
 
