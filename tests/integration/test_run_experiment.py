@@ -3,13 +3,16 @@
 
 Needs root and /dev/loop; skipped without. Every setting that a test touches is read before and
 compared (and put back) after it, whatever happened in between."""
+import http.server
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -445,6 +448,98 @@ def test_sysctl_by_name(box):
         assert path.read_text() == before
     finally:
         path.write_text(before)
+
+
+class Ingest(http.server.BaseHTTPRequestHandler):
+    """Acknowledges everything and remembers when each request came."""
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, body):
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        self.answer({"next_seq": self.server.next_seq.get(self.path.rsplit("/", 1)[1], 1)})
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posts.append(time.time_ns())
+        last = int(self.headers["X-Rigstat-Last"])
+        self.server.next_seq[self.headers["X-Rigstat-Stream"]] = last + 1
+        self.answer({"next_seq": last + 1, "server_ns": time.time_ns()})
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ingest)
+    made.posts, made.next_seq = [], {}
+    made.url = f"http://127.0.0.1:{made.server_port}"
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def windows(box):
+    return [(dict(r.phases)[2], dict(r.phases)[3]) for r in box.runs()]
+
+
+def test_a_server_gets_everything_before_the_end(box, server):
+    out = box.run("--server", server.url, "--factor", "f=a,b", "--metric", "io_latency", "--runs",
+                  1, duration="2s", workload=["sleep", "20"])
+    assert f"Everything is on the server {server.url}." in out
+    assert "--b 'experiment=exp,f=b'" in out and "--metric io_latency" in out
+    assert f"{server.url}/compare?a=experiment%3Dexp,f%3Da&b=experiment%3Dexp,f%3Db" in out
+    assert any(a < t < b for t in server.posts for a, b in windows(box)), "it streams meanwhile"
+
+
+def test_quiet_keeps_the_network_out_of_the_measured_window(box, server):
+    out = box.run("--server", server.url, "--quiet", "--runs", 3, duration="2s",
+                  workload=["sleep", "20"])
+    assert f"Everything is on the server {server.url}." in out
+    assert len(server.posts) >= 3
+    edge = 100_000_000  # a request that was under way when the window began
+    inside = [t for t in server.posts for a, b in windows(box) if a + edge < t < b]
+    assert not inside, f"{len(inside)} of {len(server.posts)} requests in a quiet window"
+    for r in box.runs():
+        assert r.start["quiet_until_ns"] >= r.start["started_ns"] + 2_000_000_000
+
+
+def test_no_server_there_is_told_and_nothing_is_lost(box):
+    began = time.monotonic()
+    out = box.run("--server", "http://127.0.0.1:9", "--drain", "1s", "--runs", 1,
+                  workload=["sleep", "20"])
+    assert time.monotonic() - began < 20, "the wait at the end is bounded"
+    assert re.search(r"[1-9]\d* records are still in the spool", out)
+    assert box.runs()[0].end["state"] == "ok"
+
+
+def test_a_terminal_gets_one_line_that_is_rewritten(box):
+    master, slave = pty.openpty()
+    agent = subprocess.Popen(box.command("--runs", 2, duration="1s", workload=["sleep", "20"]),
+                             env=box.env, stdout=slave, stderr=subprocess.DEVNULL)
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            chunk = os.read(master, 4096)
+        except OSError:  # EIO: the other end is closed
+            break
+        if not chunk:
+            break
+        text += chunk
+    os.close(master)
+    assert agent.wait(20) == 0
+    text = text.decode()
+    assert re.search(r"\r\x1b\[Krun 2/2  \(one cell\)  measuring, 0 of 1 s  \([\d.]+ \w+ left\)", text)
+    assert re.search(r"\r\x1b\[Krun 2/2  \(one cell\)  ok, ", text)
 
 
 @pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
