@@ -13,6 +13,7 @@ import io
 import json
 import math
 import pathlib
+import re
 import struct
 
 HERE = pathlib.Path(__file__).parent
@@ -333,6 +334,247 @@ s = hist("wakeup_latency", rows, 7589 - shown, 250000, 17938, 8867128, (0.5, 0.9
 assert s["q"]["0.5"][0] <= 39619 <= s["q"]["0.5"][1] and s["q"]["0.999"] == ">=250000"
 entry("samples/latency/stressng-cyclic.txt", format="stress-ng-cyclic", series=[s],
       notes=["unprinted-buckets"])
+
+# ---- perf stat ----
+
+G = "samples/perf/guest-%s"
+M = "samples/perf/made-%s"
+
+
+def value(metric, v, unit="1", labels=None, state="exact", **more):
+    d = {"metric": "perf:" + metric, "kind": "value", "value": v, "unit": unit, "state": state, **more}
+    if labels:
+        d["labels"] = labels
+    return d
+
+
+def absent(metric, reason, labels=None):
+    d = {"metric": "perf:" + metric, "kind": "absent", "reason": reason}
+    if labels:
+        d["labels"] = labels
+    return d
+
+
+def stat(name, series, runs=1, **more):
+    entry(name, format="perf-stat", runs=runs, series=series, **more)
+
+
+def plain(metric, v, unit="ns", **more):
+    return {"metric": metric, "kind": "value", "value": v, "unit": unit, **more}
+
+
+def elapsed(seconds):
+    n, mean = len(seconds), sum(seconds) / len(seconds)
+    return {"metric": "elapsed", "kind": "summary", "summary": {
+        "n": n, "min": min(seconds) * 1e9, "avg": mean * 1e9, "max": max(seconds) * 1e9,
+        "sdev": math.sqrt(sum((x - mean) ** 2 for x in seconds) / (n - 1)) * 1e9}}
+
+
+def repeated(metric, mean, error, n, unit="1"):
+    """perf prints the relative standard error of the mean."""
+    return {"metric": "perf:" + metric, "kind": "summary", "unit": unit,
+            "summary": {"n": n, "avg": mean, "sdev": mean * error / 100 * math.sqrt(n), "min": None}}
+
+
+NOT_SUPPORTED, NOT_COUNTED = "not supported", "not counted"
+
+stat(G % "01-text.txt", [
+    value("cycles", 8436231), value("instructions", 8436231), value("task-clock", 8.44e6, "ns"),
+    value("page-faults", 36), value("context-switches", 0), absent("branches", NOT_SUPPORTED),
+    plain("ipc", 1.0, "1"), plain("elapsed", 9738416), plain("user_time", 0), plain("sys_time", 10068000)])
+stat(G % "02-csv.csv", [value("cycles", 8431881), value("task-clock", 8.44e6, "ns"),
+                        value("context-switches", 0), plain("ipc", 1.0, "1")], notes=[])
+stat(G % "03-csv-r.csv", [value("cycles", 8425930), value("task-clock", 8.43e6, "ns")],
+     notes=["mean-of-repeats"] * 3)
+cycles, insns = 505010131 + 501575780 + 202831259, 3811656 + 439866 + 813813
+stat(G % "04-csv-a-I.csv", [value("cycles", cycles), value("instructions", insns),
+                            value("cpu-clock", 505.01e6 + 501.58e6 + 202.83e6, "ns"),
+                            plain("ipc", insns / cycles, "1")])
+stat(G % "05-csv-percore.csv", [value("cycles", 302129500, labels={"core": "S0-D0-C0"}),
+                                value("instructions", 2085027, labels={"core": "S0-D0-C1"})])
+stat(G % "06-csv-percore-I.csv", [
+    value("cycles", 251477313 + 251810150 + 108816421, labels={"core": "S0-D0-C0"}),
+    value("instructions", 1905098 + 402755 + 460774, labels={"core": "S0-D0-C1"})])
+stat(G % "07-csv-A-I.csv", [
+    value("cycles", 251290779 + 250870231 + 99942521, labels={"cpu": "0"}),
+    value("instructions", 1813222 + 485851 + 421897, labels={"cpu": "1"})])
+stat(G % "08-json.jsonl", [value("cycles", 8409028), value("task-clock", 8411888, "ns"),
+                           absent("branches", NOT_SUPPORTED), plain("ipc", 1.0, "1")])
+
+
+def json_sum(name, event, **where):
+    total = 0
+    for line in text(name).splitlines():
+        if line.startswith("{"):
+            row = json.loads(line)
+            if row.get("event") == event and all(row.get(k) == v for k, v in where.items()):
+                total += float(row["counter-value"])
+    return total
+
+
+stat(G % "09-json-percore-I.jsonl", [
+    value("cycles", json_sum(G % "09-json-percore-I.jsonl", "cycles", core="S0-D0-C1"),
+          labels={"core": "S0-D0-C1"})])
+stat(G % "10-json-r.jsonl", [value("cycles", 8419490), value("instructions", 8419490)],
+     notes=["mean-of-repeats"] * 2)
+MUX = "multiplexed: counted %d %% of the time"
+stat(G % "11-mux-csv.csv", [
+    value("r08", 236394575, state="doubtful", reason=MUX % 49),
+    value("r11", 236398244, state="doubtful", reason=MUX % 57),
+    value("r08", 236403645, state="doubtful", reason=MUX % 49, labels={"instance": "11"})])
+stat(G % "12-mux-text.txt", [value("r08", 236432102, state="doubtful", reason=MUX % 50),
+                             value("r11", 236436191, state="doubtful", reason=MUX % 58)])
+stat(G % "13-mux-group-toobig.txt",
+     [absent("r08", NOT_COUNTED)] + [absent("r08", NOT_COUNTED, {"instance": str(i)}) for i in range(2, 7)] +
+     [absent("r08", NOT_SUPPORTED, {"instance": str(i)}) for i in range(7, 11)])
+stat(G % "14-short-notcounted.txt",
+     [value("r08", 504667)] + [value("r08", 504667, labels={"instance": str(i)}) for i in range(2, 7)] +
+     [absent("r08", NOT_COUNTED, {"instance": str(i)}) for i in range(7, 11)])
+stat(G % "23-stat-stalls.txt", [
+    value("cycles", 8413036), absent("stalled-cycles-frontend", "stub counter"),
+    absent("stalled-cycles-backend", "stub counter"),
+    value("r3f", 0, state="doubtful", reason="raw event that counted 0")])
+refuse(G % "24-topdown.txt", "Topdown requested but")
+stat(G % "25-json-A-I.jsonl", [
+    value("instructions", json_sum(G % "25-json-A-I.jsonl", "instructions", cpu="1"), labels={"cpu": "1"})])
+stat(G % "26-unsup.txt", [
+    absent("branches", NOT_SUPPORTED), absent("cache-misses", NOT_SUPPORTED), value("cycles", 504586),
+    {"run": 1, **absent("branches", NOT_SUPPORTED)}, {"run": 1, **value("cycles", 501824)}], runs=2)
+stat(G % "27-cgroup.txt", [absent(e, NOT_SUPPORTED, {"cgroup": g}) for e in ("cycles", "instructions")
+                           for g in "ab"], runs=3)
+stat(G % "28-idle.txt", [value("cpu-clock", 502.51e6, "ns", {"cpu": "0"}),
+                         value("instructions", 1993823, labels={"cpu": "1"}),
+                         plain("ipc", 1993823 / 502502461, "1", labels={"cpu": "1"})])
+stat(G % "29-exclusive-pinned.txt",
+     [value("r08:D", 8410982)] + [value("r08:D", 8410982, labels={"instance": str(i)}) for i in range(2, 7)] +
+     [absent("r08:D", NOT_COUNTED, {"instance": str(i)}) for i in range(7, 10)])
+rows = [line.split(",") for line in text(G % "30-hotplug.txt").splitlines() if re.match(r"\d+\.\d{9},", line)]
+good = [r for r in rows if r[1] == "CPU1" and r[4] == "cycles" and r[2].isdigit()]
+lost = [r for r in rows if r[1] == "CPU1" and r[4] == "cycles" and not r[2].isdigit()]
+stat(G % "30-hotplug.txt", [
+    absent("cycles", "counted in %d of %d intervals" % (len(good), len(good) + len(lost)), {"cpu": "1"}),
+    value("cycles", sum(int(r[2]) for r in rows if r[1] == "CPU0" and r[4] == "cycles"),
+          labels={"cpu": "0"})])
+refuse(G % "42-metric-only.txt", "only metrics")
+stat(G % "43-table.txt", [
+    repeated("cycles", 16902074, 0.15, 4), repeated("instructions", 8451037, 0.15, 4),
+    elapsed([0.0195742, 0.0195449, 0.0195372, 0.0197017])])
+stat(G % "44-summary.txt", [value("cycles", 1008024644), value("instructions", 4973706)])
+stat(G % "45-text.txt", [
+    value("cycles", 204026915, labels={"core": "S0-D0-C0"}),
+    {"run": 1, **value("cycles", 407952742, labels={"socket": "S0"})},
+    {"run": 2, **value("cycles", 204092737, labels={"cpu": "1"})},
+    {"run": 3, **value("cycles", 411921570 + 401667020 + 194365850)}], runs=4)
+stat(G % "46-socket-csv.csv", [
+    value("cycles", 413445498 + 194361206, labels={"socket": "S0"}),
+    {"run": 1, **value("cycles", 408042296, labels={"node": "N0"})},
+    {"run": 2, **value("cycles", 407894218, labels={"socket": "S0"})}], runs=3)
+stat(G % "47-cgroup.txt", [
+    value("cycles", 605468470, labels={"cgroup": "a"}), value("instructions", 302734235, labels={"cgroup": "a"}),
+    plain("ipc", 0.5, "1", labels={"cgroup": "a"}),
+    value("cycles", 0, labels={"cgroup": "b"}, reason="never ran"),
+    {"run": 1, **value("instructions", 91903464, labels={"cgroup": "a"})},
+    {"run": 1, **value("instructions", 0, labels={"cgroup": "b"})},
+    {"run": 2, **value("cycles", 183866722, labels={"cgroup": "a"})},
+    {"run": 2, **plain("elapsed", 183986688)}], runs=3)
+refuse(G % "48-perthread.txt", "Problems finding threads")
+refuse(G % "00-info.txt", "not one that rigstat reads")
+
+stat(M % "01-stat-text-nopmu.txt", [
+    value("task-clock", 37.11e6, "ns"), value("context-switches", 14), value("cpu-migrations", 1),
+    value("page-faults", 60), absent("cycles", NOT_SUPPORTED)])
+stat(M % "02-stat-csv-nopmu.csv", [absent("cycles", NOT_SUPPORTED), value("task-clock", 36.70e6, "ns"),
+                                   value("page-faults", 60)])
+stat(M % "03-stat-csv-r3.csv", [absent("cycles", NOT_SUPPORTED), value("task-clock", 33.10e6, "ns"),
+                                value("context-switches", 12)])
+stat(M % "04-stat-csv-interval-a.csv", [value("context-switches", 472 + 655 + 259),
+                                        absent("cycles", NOT_SUPPORTED)])
+rows = [[c.strip() for c in line.split(",")] for line in text(M % "05-stat-csv-percore-interval.csv").splitlines()
+        if line.strip().startswith("0.")]
+stat(M % "05-stat-csv-percore-interval.csv", [
+    value("context-switches", sum(int(r[3]) for r in rows if r[1] == "S0-D0-C1" and r[5] == "context-switches"),
+          labels={"core": "S0-D0-C1"})])
+rows = [[c.strip() for c in line.split(",")] for line in text(M % "06-stat-csv-A-interval.csv").splitlines()
+        if line.strip().startswith("0.")]
+stat(M % "06-stat-csv-A-interval.csv", [
+    value("context-switches", sum(int(r[2]) for r in rows if r[1] == "CPU1" and r[4] == "context-switches"),
+          labels={"cpu": "1"})])
+stat(M % "07-stat-json.jsonl", [absent("cycles", NOT_SUPPORTED), value("task-clock", 39313268, "ns")])
+rows = [json.loads(line) for line in text(M % "08-stat-json-r3-percore.jsonl").splitlines() if line[:1] == "{"]
+stat(M % "08-stat-json-r3-percore.jsonl", [
+    value("cpu-clock", 37.511982e6, "ns"), value("context-switches", 13),
+    {"run": 1, **value("cpu-clock", sum(float(r["counter-value"]) for r in rows if r.get("core") == "S0-D0-C1") * 1e6,
+                       "ns", {"core": "S0-D0-C1"})}], runs=2)
+# Decimal commas: 0,93 is two fields of -x, and so is 100,00.
+stat(M % "09-stat-csv-de_DE.csv", [
+    value("task-clock", 0.93e6, "ns"), value("page-faults", 50),
+    {"run": 1, **value("cpu-clock", 390.77e6 + 115.57e6, "ns")},
+    {"run": 1, **value("context-switches", 1556 + 101)}], runs=2, notes=["decimal-comma"])
+refuse(M % "10-stat-json-de_DE.txt", "LC_ALL=C")
+stat(M % "11-stat-text-de_DE.txt", [
+    repeated("task-clock", 35.58e6, 2.84, 3, "ns"), repeated("page-faults", 86, 1.03, 3),
+    {"metric": "elapsed", "kind": "summary", "summary": {
+        "n": 3, "avg": 0.12648e9, "sdev": 0.00634e9 * math.sqrt(3)}}])
+refuse(M % "16-metric-only.csv", "only metrics")
+stat(M % "17-per-thread.csv", [absent("task-clock", NOT_COUNTED, {"thread": "bash-4104"})])
+stat(M % "19-table.txt", [repeated("task-clock", 40.68e6, 2.67, 4, "ns"),
+                          elapsed([0.1473, 0.1936, 0.1557, 0.1411])])
+refuse(M % "20-topdown-nopmu.txt", "System does not support topdown")
+
+# ---- perf report, script, diff ----
+
+
+def share(metric, app, percent, **more):
+    return {"metric": metric, "kind": "value", "unit": "%", "labels": {"app": app}, "value": percent, **more}
+
+
+ROUNDED = {"state": "estimated"}
+stat15 = [share("cycle_share", "sh", 68.31, **ROUNDED), share("cycle_share", "dd", 27.92, **ROUNDED),
+          share("cycle_share", "swapper", 3.52, **ROUNDED), share("cycle_share", "perf", 0.06, **ROUNDED)]
+entry(G % "15-record-report.txt", format="perf-report", runs=1, series=stat15,
+      notes=["share-of-all", "rounded-shares"])
+# dd is 27.18 in the kernel and 0.74 in busybox.
+entry(G % "16-report-commdso.txt", format="perf-report", runs=1, series=stat15)
+entry(G % "17-report-csv.csv", format="perf-report", runs=1, series=stat15)
+periods = {}
+for line in text(G % "22-report-percent.txt").splitlines():
+    words = line.split()
+    if words and words[-2:-1] and words[-2].isdigit() and "%" in line:
+        periods[words[-1]] = int(words[-2])
+total = sum(periods.values())
+assert round(periods["sh"] / total * 100, 2) == 68.31
+entry(G % "22-report-percent.txt", format="perf-report", runs=1, notes=["share-of-all"], series=[
+    share("cycle_share", app, n / total * 100, state="exact") for app, n in periods.items()])
+
+
+def script(name, metric, notes):
+    weights = collections.Counter()
+    for line in text(name).splitlines():
+        head = line.split(": ")[0].rsplit(None, 3) if line[:1] == " " else []
+        if len(head) == 4 and head[2].startswith("["):
+            weights[head[0].strip()] += int(line.split(": ")[1].split()[0])
+    return [share(metric, app, n / sum(weights.values()) * 100) for app, n in weights.items()]
+
+
+for name, metric in ((G % "18-script.txt", "cycle_share"), (G % "19-script-default.txt", "cycle_share"),
+                     (M % "14-script.txt", "time_share"), (M % "21-script-comm-spaces.txt", "time_share")):
+    s = script(name, metric, [])
+    assert s and all(x["labels"]["app"] for x in s)
+    entry(name, format="perf-script", runs=1, series=s, notes=["share-of-all"])
+refuse(G % "20-script-events.txt", "no samples in it")
+refuse(M % "15-script-side-events.txt", "no samples in it")
+refuse(G % "21-diff.txt", "perf diff")
+# The same recording twice: by command with rounded shares, then with periods.
+entry(M % "12-record-report-cpuclock.txt", format="perf-report", runs=2, series=[
+    share("time_share", "node", 17.57, **ROUNDED),
+    share("time_share", "npm install @st", 15.20, **ROUNDED)])
+sums = collections.Counter()
+for line in text(M % "13-report-fieldsep.csv").splitlines():
+    cells = [c.strip() for c in line.split(";")]
+    if cells[0].endswith("%"):
+        sums[cells[2]] += round(float(cells[0][:-1]) * 100)
+entry(M % "13-report-fieldsep.csv", format="perf-report", runs=1, series=[
+    share("time_share", app, n / 100, **ROUNDED) for app, n in sums.items()])
 
 (HERE / "readings.json").write_text(json.dumps(OUT, indent=1) + "\n")
 print(len(OUT), "readings")
