@@ -4,6 +4,7 @@
 #include "server/api.h"
 #include "server/db.h"
 #include "server/http_server.h"
+#include "server/ingest.h"
 #include "server/server.h"
 
 enum step api_healthz(struct request *req)
@@ -43,6 +44,35 @@ static void put_pool(struct strbuf *out, const struct server *s, enum db_pool po
 		      (double)d.busy_ns / 1e9);
 }
 
+static void put_ingest(struct strbuf *out, const struct server *s)
+{
+	struct ingest_stats i = ingest_stats(s->ingest);
+	const struct {
+		const char *name, *type;
+		uint64_t v;
+	} table[] = {
+		{"streams", "gauge", i.streams},
+		{"posts_pending", "gauge", i.posts},
+		{"pending_bytes", "gauge", i.pending_bytes},
+		{"groups_total", "counter", i.groups},
+		{"groups_split_total", "counter", i.groups_split},
+		{"posts_total", "counter", i.stored_posts},
+		{"bytes_total", "counter", i.stored_records_bytes},
+		{"samples_total", "counter", i.stored_samples},
+		{"gap_samples_total", "counter", i.gap_samples},
+		{"duplicates_total", "counter", i.duplicates},
+		{"gaps_total", "counter", i.gaps},
+		{"forks_total", "counter", i.forks},
+		{"wrong_total", "counter", i.wrong},
+		{"refused_total", "counter", i.refused},
+	};
+
+	for (size_t k = 0; k < ARRAY_LEN(table); k++)
+		strbuf_printf(out, "# TYPE rigstat_ingest_%s %s\nrigstat_ingest_%s %llu\n",
+			      table[k].name, table[k].type, table[k].name,
+			      (unsigned long long)table[k].v);
+}
+
 enum step api_self_metrics(struct request *req)
 {
 	const struct server *s = req->server;
@@ -57,5 +87,6 @@ enum step api_self_metrics(struct request *req)
 	http_put_metrics(s->http, &out);
 	put_pool(&out, s, DB_QUERY, "query");
 	put_pool(&out, s, DB_INGEST, "ingest");
+	put_ingest(&out, s);
 	return reply_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }

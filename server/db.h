@@ -40,8 +40,8 @@ struct db_param {
 #define P_BOOL(v)     ((struct db_param){.type = DB_BOOL, .i64 = (v)})
 #define P_TEXT(s)     db_param_text(DB_TEXT, (s)) /* NULL is SQL null */
 #define P_JSON(s)     db_param_text(DB_JSON, (s)) /* serialized by us; cast to jsonb: $1::jsonb */
-#define P_BYTES(p, n) ((struct db_param){.type = DB_BYTES, .null = !(p), .data = (p), .len = (n)})
-#define P_UUID(p)     ((struct db_param){.type = DB_UUID, .null = !(p), .data = (p), .len = 16})
+#define P_BYTES(p, n) db_param_bytes(DB_BYTES, (p), (n)) /* NULL is SQL null */
+#define P_UUID(p)     db_param_bytes(DB_UUID, (p), 16)
 #define P_TEXTS(v, n) ((struct db_param){.type = DB_TEXTS, .data = (v), .len = (n)})
 #define P_I64S(v, n)  ((struct db_param){.type = DB_I64S, .data = (v), .len = (n)})
 #define P_NULL(t)     ((struct db_param){.type = (t), .null = true})
@@ -50,6 +50,11 @@ static inline struct db_param db_param_text(enum db_type type, const char *s)
 {
 	return (struct db_param){
 		.type = type, .null = !s, .data = s ? s : "", .len = s ? strlen(s) : 0};
+}
+
+static inline struct db_param db_param_bytes(enum db_type type, const void *p, size_t len)
+{
+	return (struct db_param){.type = type, .null = !p, .data = p, .len = len};
 }
 
 /* Exactly one call unless cancelled: err is NULL and the result holds rows, or err says why not.

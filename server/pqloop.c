@@ -244,8 +244,11 @@ static void job_err(const PGresult *failed, const struct pqloop_job *job, const 
 	const char *detail = PQresultErrorField(failed, PG_DIAG_MESSAGE_DETAIL);
 
 	(void)err_set(reterr, sqlstate_err_code(state), "%s: %s%s%s (SQLSTATE %s)",
-		      job->name ? job->name : job->script ? "script" : "statement", text ? text : "failed", detail ? ": " : "",
-		      detail ? detail : "", state ? state : "none");
+		      job->name	    ? job->name
+		      : job->script ? "script"
+				    : "statement",
+		      text ? text : "failed", detail ? ": " : "", detail ? detail : "",
+		      state ? state : "none");
 	one_line(reterr->text);
 }
 

@@ -2,6 +2,8 @@
 #include "server/routes.h"
 #include "server/api.h"
 #include "server/assets.h"
+#include "server/ingest.h"
+#include "server/ingest_check.h"
 
 #define PATCH_MAX  (64 * 1024)
 #define IMPORT_MAX (32 * 1024 * 1024)
@@ -27,6 +29,8 @@ const struct route routes[] = {
 	{HTTP_GET, "/api/v1/imports/{import}", SCOPE_READ, 0, 0, api_import_show},
 	{HTTP_DELETE, "/api/v1/imports/{import}", SCOPE_WRITE, 0, 0, api_import_undo},
 	{HTTP_GET, "/api/v1/imports/{import}/bytes", SCOPE_READ, 0, 0, api_import_bytes},
+	{HTTP_POST, "/api/v1/ingest", SCOPE_INGEST, INGEST_BODY_MAX, 20000, api_ingest},
+	{HTTP_GET, "/api/v1/ingest/{stream}", SCOPE_INGEST, 0, 0, api_ingest_next},
 	/* pages: web/src/pages/index.tsx has the same list */
 	{HTTP_GET, "/", SCOPE_NONE, 0, 0, assets_page},
 	{HTTP_GET, "/hosts/{host}", SCOPE_NONE, 0, 0, assets_page},

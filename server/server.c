@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "server/db.h"
 #include "server/http_server.h"
+#include "server/ingest.h"
 #include "server/mhdloop.h"
 #include "server/work.h"
 
@@ -43,6 +44,7 @@ static void on_db_closed(void *ctx)
 	struct process *p = ctx;
 
 	p->server.db = NULL;
+	ingest_free(TAKE(p->server.ingest));
 	uv_close((uv_handle_t *)&p->term, on_uv_closed);
 	uv_close((uv_handle_t *)&p->intr, on_uv_closed);
 	uv_close((uv_handle_t *)&p->tick, on_uv_closed);
@@ -81,6 +83,8 @@ static void on_tick(uv_timer_t *tick)
 {
 	struct process *p = tick->data;
 
+	if (p->server.ingest)
+		ingest_tick(p->server.ingest);
 	if (p->on_second)
 		p->on_second(p->ctx);
 }
@@ -127,6 +131,7 @@ int server_run(const struct server_options *options, const char *conninfo, void 
 	}
 	p.server.work = work_new(&p.loop, WORK_QUEUE_MAX);
 	p.server.db = db_new(&p.loop, &db);
+	p.server.ingest = ingest_new(p.server.db, NULL, NULL);
 	db_start(p.server.db);
 	start_handles(&p);
 	p.server.ready = true;

@@ -54,6 +54,7 @@ create table rigstat.ingest_stream (
 ) with (fillfactor = 50);
 comment on table rigstat.ingest_stream is 'High-water mark of each agent process: everything below next_seq is stored or named as a gap. This mark is the de-duplication';
 create index ingest_stream_seen on rigstat.ingest_stream (host_id, first_seen);
+create index ingest_stream_id on rigstat.ingest_stream (stream_id);
 
 create table rigstat.record_staging (
 	host_id		bigint not null,
