@@ -128,7 +128,7 @@ static int transfer_failed(CURLcode rc, const struct client_answer *a, const cha
 		       curl_easy_strerror(rc));
 }
 
-static struct curl_slist *headers_for(const char *token, const char *json)
+static struct curl_slist *headers_for(const char *token, const char *content_type)
 {
 	struct curl_slist *h = NULL;
 
@@ -137,34 +137,19 @@ static struct curl_slist *headers_for(const char *token, const char *json)
 
 		h = curl_slist_append(h, line);
 	}
-	if (json)
-		h = curl_slist_append(h, "Content-Type: application/json");
+	if (content_type) {
+		CLEANUP(freep) char *line = xasprintf("Content-Type: %s", content_type);
+
+		h = curl_slist_append(h, line);
+	}
 	return h;
 }
 
-int client_request(const char *server, const char *path, const char *json,
-		   struct client_answer *ret, struct err *reterr)
+static void set_options(CURL *curl, const struct client_call *c, const char *url,
+			struct client_answer *ret)
 {
-	size_t len = strlen(server);
-	CLEANUP(freep) char *token = NULL;
-	CLEANUP(freep) char *url = NULL;
-	struct curl_slist *headers;
-	const char *type = NULL;
-	CURLcode rc;
-	CURL *curl;
-
-	if (read_token(&token, reterr) < 0)
-		return reterr->code;
-	while (len && server[len - 1] == '/')
-		len--;
-	url = xasprintf("%.*s%s", (int)len, server, path);
-	curl = curl_easy_init();
-	if (!curl)
-		return err_set(reterr, ERR_NOMEM, "no memory for a connection");
-	headers = headers_for(token, json);
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "rigstat/" RIGSTAT_VERSION);
 	curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
@@ -174,8 +159,34 @@ int client_request(const char *server, const char *path, const char *json,
 	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(curl, CURLOPT_HEADERDATA, ret);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	if (json)
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, json);
+	if (c->content_type) {
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body_len);
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, c->body);
+	}
+	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, c->method);
+}
+
+int client_call(const struct client_call *c, struct client_answer *ret, struct err *reterr)
+{
+	size_t len = strlen(c->server);
+	CLEANUP(freep) char *token = NULL;
+	CLEANUP(freep) char *url = NULL;
+	struct curl_slist *headers;
+	const char *type = NULL;
+	CURLcode rc;
+	CURL *curl;
+
+	if (read_token(&token, reterr) < 0)
+		return reterr->code;
+	while (len && c->server[len - 1] == '/')
+		len--;
+	url = xasprintf("%.*s%s", (int)len, c->server, c->path);
+	curl = curl_easy_init();
+	if (!curl)
+		return err_set(reterr, ERR_NOMEM, "no memory for a connection");
+	headers = headers_for(token, c->content_type);
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	set_options(curl, c, url, ret);
 	rc = curl_easy_perform(curl);
 	if (rc == CURLE_OK) {
 		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &ret->status);
@@ -186,6 +197,19 @@ int client_request(const char *server, const char *path, const char *json,
 	curl_easy_cleanup(curl);
 	strbuf_add(&ret->body, "", 0);
 	if (rc != CURLE_OK)
-		return transfer_failed(rc, ret, server, reterr);
+		return transfer_failed(rc, ret, c->server, reterr);
 	return ret->status >= 300 ? problem(ret, url, reterr) : 0;
+}
+
+int client_request(const char *server, const char *path, const char *json,
+		   struct client_answer *ret, struct err *reterr)
+{
+	const struct client_call c = {.server = server,
+				      .path = path,
+				      .method = json ? "POST" : "GET",
+				      .content_type = json ? "application/json" : NULL,
+				      .body = json,
+				      .body_len = json ? strlen(json) : 0};
+
+	return client_call(&c, ret, reterr);
 }

@@ -21,6 +21,16 @@ void client_answer_done(struct client_answer *a);
 void client_escape(const char *text, struct strbuf *out);
 /* --server, else $RIGSTAT_SERVER, else an error that says so. Borrowed. */
 int client_server(const char *option, const char **ret, struct err *reterr) MUSTCHECK;
+struct client_call {
+	const char *server, *path;
+	const char *method;	  /* "GET", "POST", "PATCH", "DELETE" */
+	const char *content_type; /* of the body, NULL: none */
+	const void *body;	  /* borrowed */
+	size_t body_len;
+};
+/* Any call. A status of 300 or more is an error with the problem's text and hint. */
+int client_call(const struct client_call *c, struct client_answer *ret,
+		struct err *reterr) MUSTCHECK;
 /* `json` NULL: GET, else POST of that body. A status of 400 or more is an error with the
  * problem's text and hint. */
 int client_request(const char *server, const char *path, const char *json,

@@ -8,3 +8,7 @@ int verb_compare(int argc, char **argv);
 extern const char verb_compare_help[];
 int verb_gate(int argc, char **argv);
 extern const char verb_gate_help[];
+int verb_demo(int argc, char **argv);
+extern const char verb_demo_help[];
+int verb_status(int argc, char **argv);
+extern const char verb_status_help[];

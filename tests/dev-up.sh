@@ -18,7 +18,7 @@ server_answers() { # url
 wait_ready() { # url pid
 	local i
 	for i in $(seq 600); do
-		build/cli/rigstat --server "$1" status >/dev/null 2>&1 && return 0
+		build/cli/rigstat status --server "$1" >/dev/null 2>&1 && return 0
 		kill -0 "$2" 2>/dev/null || return 1
 		sleep 0.1
 	done
@@ -60,7 +60,7 @@ cmd_up() {
 	done
 	url="http://127.0.0.1:$port"
 	if server_answers "$port"; then
-		if [ -x build/cli/rigstat ] && build/cli/rigstat --server "$url" status >/dev/null 2>&1; then
+		if [ -x build/cli/rigstat ] && build/cli/rigstat status --server "$url" >/dev/null 2>&1; then
 			die "already running: $url/ (stop it with Ctrl-C in its terminal, or choose another --port)"
 		fi
 		die "port $port is taken by another program; choose another with --port"
@@ -78,7 +78,7 @@ cmd_up() {
 		die "the server did not start; its log is $data/server.log"
 	}
 	[ -z "$demo" ] || [ -e "$data/demo-offered" ] || {
-		build/cli/rigstat --server "$url" demo load && touch "$data/demo-offered"
+		build/cli/rigstat demo load --server "$url" >/dev/null && touch "$data/demo-offered"
 	}
 	[ -z "$agent" ] || start_agent "$url" "$data"
 	echo "ready: $url/"
