@@ -11,14 +11,19 @@ default_data_dir() {
 	fi
 }
 
-server_answers() { # url
-	/usr/bin/env bash -c "exec 3<>/dev/tcp/127.0.0.1/$1" 2>/dev/null
+# Status line of GET /readyz, "" when nobody listens. Plain bash: no curl on a bare system.
+readyz() { # port
+	(
+		exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 0
+		printf 'GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3
+		read -r -t 5 line <&3 && echo "$line" || echo "no HTTP"
+	) 2>/dev/null
 }
 
-wait_ready() { # url pid
+wait_ready() { # port pid
 	local i
 	for i in $(seq 600); do
-		build/cli/rigstat status --server "$1" >/dev/null 2>&1 && return 0
+		case "$(readyz "$1")" in *" 200 "*) return 0 ;; esac
 		kill -0 "$2" 2>/dev/null || return 1
 		sleep 0.1
 	done
@@ -59,12 +64,13 @@ cmd_up() {
 		shift
 	done
 	url="http://127.0.0.1:$port"
-	if server_answers "$port"; then
-		if [ -x build/cli/rigstat ] && build/cli/rigstat status --server "$url" >/dev/null 2>&1; then
-			die "already running: $url/ (stop it with Ctrl-C in its terminal, or choose another --port)"
-		fi
-		die "port $port is taken by another program; choose another with --port"
-	fi
+	case "$(readyz "$port")" in
+	"") ;;
+	*" 200 "* | *" 503 "*)
+		die "already running: $url/ (stop it with Ctrl-C in its terminal, or choose another --port)"
+		;;
+	*) die "port $port is taken by another program; choose another with --port" ;;
+	esac
 	build_release "${server_packages[@]}"
 	[ -n "$data" ] || data=$(default_data_dir)
 	mkdir -p "$data"
@@ -73,7 +79,7 @@ cmd_up() {
 	trap 'exit 143' TERM
 	build/server/rigstat-server serve --listen "127.0.0.1:$port" --embedded "$data/pg" >"$data/server.log" 2>&1 &
 	server_pid=$!
-	wait_ready "$url" "$server_pid" || {
+	wait_ready "$port" "$server_pid" || {
 		tail -n 20 "$data/server.log" >&2
 		die "the server did not start; its log is $data/server.log"
 	}
