@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/compare/document.h"
+#include "common/compare/pack.h"
 
 /* Curves are thinned to about that many points: a screen shows no more. */
 #define POINTS_MAX 400
@@ -48,8 +49,8 @@ static json_t *histogram_of(const struct hist *h)
 		add_int(n, (int64_t)sum);
 		i = k;
 	}
-	return json_pack("{s:o,s:o,s:o,s:I,s:I}", "lo", lo, "hi", hi, "n", n, "overflow",
-			 (json_int_t)h->overflow, "overflow_lo", (json_int_t)h->overflow_lo);
+	return PACK("{s:o,s:o,s:o,s:I,s:I}", "lo", lo, "hi", hi, "n", n, "overflow",
+		    (json_int_t)h->overflow, "overflow_lo", (json_int_t)h->overflow_lo);
 }
 
 static json_t *percentiles(const struct cmp *c)
@@ -58,7 +59,7 @@ static json_t *percentiles(const struct cmp *c)
 				    0.95,    0.99,    0.995,	0.999,	 0.9995, 0.9999,
 				    0.99995, 0.99999, 0.999995, 0.999999};
 	json_t *q = json_array();
-	json_t *out = json_pack("{s:o}", "q", q);
+	json_t *out = PACK("{s:o}", "q", q);
 
 	for (size_t i = 0; i < ARRAY_LEN(qs); i++)
 		add(q, qs[i]);
@@ -79,11 +80,10 @@ static json_t *percentiles(const struct cmp *c)
 			}
 			add(lo, v.lo);
 			add(hi, v.hi);
-			json_array_append_new(band,
-					      json_pack("[o,o]", json_num(least), json_num(most)));
+			json_array_append_new(band, PACK("[o,o]", json_num(least), json_num(most)));
 		}
 		json_object_set_new(out, c->side[s].tag,
-				    json_pack("{s:o,s:o,s:o}", "lo", lo, "hi", hi, "band", band));
+				    PACK("{s:o,s:o,s:o}", "lo", lo, "hi", hi, "band", band));
 	}
 	return out;
 }
@@ -165,7 +165,7 @@ static json_t *run_band(const struct cmp *c, const struct curves *v, int s)
 			least = fmin(least, v->run[s][i * v->n_x + k]);
 			most = fmax(most, v->run[s][i * v->n_x + k]);
 		}
-		json_array_append_new(band, json_pack("[o,o]", json_num(least), json_num(most)));
+		json_array_append_new(band, PACK("[o,o]", json_num(least), json_num(most)));
 	}
 	return band;
 }
@@ -221,9 +221,9 @@ static json_t *ccdf(const struct cmp *c)
 		for (size_t k = 0; k < v.n_x; k++)
 			add(y[s], v.side[s][k]);
 	}
-	out = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "x", x, "a", y[0], "b", y[1], "a_band",
-			run_band(c, &v, 0), "b_band", run_band(c, &v, 1), "ratio", ratio[0],
-			"ratio_lo", ratio[1], "ratio_hi", ratio[2]);
+	out = PACK("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "x", x, "a", y[0], "b", y[1], "a_band",
+		   run_band(c, &v, 0), "b_band", run_band(c, &v, 1), "ratio", ratio[0], "ratio_lo",
+		   ratio[1], "ratio_hi", ratio[2]);
 	curves_done(&v);
 	return out;
 }
@@ -350,7 +350,7 @@ static json_t *shift(const struct cmp *c)
 		add(lo, band.lo);
 		add(hi, band.hi);
 	}
-	return json_pack("{s:o,s:o,s:o,s:o}", "q", q, "delta", delta, "lo", lo, "hi", hi);
+	return PACK("{s:o,s:o,s:o,s:o}", "q", q, "delta", delta, "lo", lo, "hi", hi);
 }
 
 static json_t *runs_chart(const struct cmp *c)
@@ -366,31 +366,31 @@ static json_t *runs_chart(const struct cmp *c)
 
 			json_array_append_new(
 				points,
-				json_pack("{s:s,s:o,s:o,s:o,s:o}", "side", c->side[s].tag, "id",
-					  json_run_id(o->run), "order",
-					  o->run->order ? json_integer(o->run->order) : json_null(),
-					  "started", json_time(o->run->started_ns), "value",
-					  json_num(v)));
+				PACK("{s:s,s:o,s:o,s:o,s:o}", "side", c->side[s].tag, "id",
+				     json_run_id(o->run), "order",
+				     o->run->order ? json_integer(o->run->order) : json_null(),
+				     "started", json_time(o->run->started_ns), "value",
+				     json_num(v)));
 		}
 	}
-	return json_pack("{s:s,s:s,s:o}", "stat", primary->stat.name, "unit", c->metric.unit,
-			 "points", points);
+	return PACK("{s:s,s:s,s:o}", "stat", primary->stat.name, "unit", c->metric.unit, "points",
+		    points);
 }
 
 json_t *charts_json(struct cmp *c)
 {
 	bool hist = c->data == DATA_FULL || c->data == DATA_COARSE;
-	json_t *out = json_pack("{s:o}", "runs", runs_chart(c));
+	json_t *out = PACK("{s:o}", "runs", runs_chart(c));
 
 	if (!hist || !c->side[0].n || !c->side[1].n) {
-		json_object_update_new(out, json_pack("{s:n,s:n,s:n,s:n}", "histogram",
-						      "percentiles", "ccdf", "shift"));
+		json_object_update_new(out, PACK("{s:n,s:n,s:n,s:n}", "histogram", "percentiles",
+						 "ccdf", "shift"));
 		return out;
 	}
 	json_object_set_new(out, "histogram",
-			    json_pack("{s:s,s:o,s:o}", "unit", c->metric.unit, "a",
-				      histogram_of(&c->side[0].pooled), "b",
-				      histogram_of(&c->side[1].pooled)));
+			    PACK("{s:s,s:o,s:o}", "unit", c->metric.unit, "a",
+				 histogram_of(&c->side[0].pooled), "b",
+				 histogram_of(&c->side[1].pooled)));
 	json_object_set_new(out, "percentiles", percentiles(c));
 	json_object_set_new(out, "ccdf", ccdf(c));
 	json_object_set_new(out, "shift", shift(c));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "common/compare/pack.h"
 
 /* Changes only when values may change. */
 #define METHOD 1
@@ -19,7 +20,18 @@ json_t *json_num(double v)
 
 json_t *json_text(const char *s)
 {
-	return s ? json_string(s) : json_null();
+	json_t *j = s ? json_string(s) : json_null();
+	char *clean;
+
+	if (j)
+		return j;
+	clean = xstrdup(s);
+	for (char *p = clean; *p; p++)
+		if ((unsigned char)*p >= 128)
+			*p = '?';
+	j = json_checked(json_string(clean));
+	free(clean);
+	return j;
 }
 
 json_t *json_time(int64_t realtime_ns)
@@ -41,7 +53,7 @@ static json_t *json_interval(double lo, double hi)
 {
 	if (isnan(lo) || isnan(hi))
 		return json_null();
-	return json_pack("[o,o]", json_num(lo), json_num(hi));
+	return PACK("[o,o]", json_num(lo), json_num(hi));
 }
 
 static json_t *labels_json(const struct labels *l)
@@ -49,7 +61,7 @@ static json_t *labels_json(const struct labels *l)
 	json_t *out = json_object();
 
 	for (size_t i = 0; i < l->len; i++)
-		json_object_set_new(out, l->v[i].key, json_string(l->v[i].value));
+		json_object_set_new(out, l->v[i].key, json_text(l->v[i].value));
 	return out;
 }
 
@@ -60,20 +72,20 @@ static json_t *notes_json(const struct run *r)
 	json_t *out = json_array();
 
 	for (size_t i = 0; i < r->notes_len; i++)
-		json_array_append_new(out, json_pack("{s:s,s:s}", "code", r->notes[i].code, "text",
-						     r->notes[i].text));
+		json_array_append_new(out, PACK("{s:o,s:o}", "code", json_text(r->notes[i].code),
+						"text", json_text(r->notes[i].text)));
 	return out;
 }
 
 static json_t *run_json(const struct run *r, const char *excluded)
 {
-	json_t *j = json_pack("{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o}", "id", json_run_id(r),
-			      "uid", r->uid, "host", json_text(r->host), "order",
-			      r->order ? json_integer(r->order) : json_null(), "block",
-			      r->block ? json_integer(r->block) : json_null(), "boot_id",
-			      json_text(r->boot_id), "started", json_time(r->started_ns), "state",
-			      run_state_name(r->state), "factors", labels_json(&r->factors),
-			      "excluded", json_text(excluded), "notes", notes_json(r));
+	json_t *j = PACK("{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o}", "id", json_run_id(r),
+			 "uid", r->uid, "host", json_text(r->host), "order",
+			 r->order ? json_integer(r->order) : json_null(), "block",
+			 r->block ? json_integer(r->block) : json_null(), "boot_id",
+			 json_text(r->boot_id), "started", json_time(r->started_ns), "state",
+			 run_state_name(r->state), "factors", labels_json(&r->factors), "excluded",
+			 json_text(excluded), "notes", notes_json(r));
 
 	json_object_set_new(j, "source", json_text(r->source));
 	return j;
@@ -124,7 +136,7 @@ static json_t *hosts_json(const struct side *s)
 			json_object_set_new(seen, s->obs[i].run->host, json_true());
 	if (s->summary_run && s->summary_run->host)
 		json_object_set_new(seen, s->summary_run->host, json_true());
-	json_object_foreach(seen, key, v) json_array_append_new(out, json_string(key));
+	json_object_foreach(seen, key, v) json_array_append_new(out, json_text(key));
 	json_decref(seen);
 	return out;
 }
@@ -140,22 +152,22 @@ static json_t *side_json(const struct cmp *c, int s)
 {
 	const struct side *side = &c->side[s];
 	double n = c->data == DATA_SUMMARY ? (double)side->summary.n : (double)c->plan.n[s];
-	json_t *j = json_pack("{s:s,s:o,s:o,s:o,s:I,s:s,s:s}", "name", side_name(c, s), "selector",
-			      json_text(side->in->selector), "factors", side_factors(side), "n",
-			      json_num(n), "runs_counted", (json_int_t)side->n, "replicate",
-			      replicate_name(c->plan.replicate), "data", data_name(c->data));
+	json_t *j = PACK("{s:o,s:o,s:o,s:o,s:I,s:s,s:s}", "name", json_text(side_name(c, s)),
+			 "selector", json_text(side->in->selector), "factors", side_factors(side),
+			 "n", json_num(n), "runs_counted", (json_int_t)side->n, "replicate",
+			 replicate_name(c->plan.replicate), "data", data_name(c->data));
 
+	json_object_update_new(j, PACK("{s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "samples",
+				       (json_int_t)side->samples, "lost", (json_int_t)side->lost,
+				       "missed", (json_int_t)side->missed, "overflow",
+				       (json_int_t)side->overflow, "negative",
+				       (json_int_t)side->negative, "hosts", hosts_json(side),
+				       "runs", runs_json(side)));
 	json_object_update_new(
-		j, json_pack("{s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "samples", (json_int_t)side->samples,
-			     "lost", (json_int_t)side->lost, "missed", (json_int_t)side->missed,
-			     "overflow", (json_int_t)side->overflow, "negative",
-			     (json_int_t)side->negative, "hosts", hosts_json(side), "runs",
-			     runs_json(side)));
-	json_object_update_new(
-		j, json_pack("{s:o,s:s,s:o,s:o}", "method", json_text(side->method), "omission",
-			     omission_name(side->omission), "resolution_ns",
-			     side->resolution_ns ? json_integer(side->resolution_ns) : json_null(),
-			     "measured_h", json_num(side->hours)));
+		j, PACK("{s:o,s:s,s:o,s:o}", "method", json_text(side->method), "omission",
+			omission_name(side->omission), "resolution_ns",
+			side->resolution_ns ? json_integer(side->resolution_ns) : json_null(),
+			"measured_h", json_num(side->hours)));
 	return j;
 }
 
@@ -163,9 +175,9 @@ static json_t *side_json(const struct cmp *c, int s)
 
 static json_t *summary_json(const struct calc_summary *s)
 {
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "n", json_num(s->n), "min", json_num(s->min),
-			 "avg", json_num(s->avg), "max", json_num(s->max), "sdev",
-			 json_num(s->sdev), "range", json_num(s->range));
+	return PACK("{s:o,s:o,s:o,s:o,s:o,s:o}", "n", json_num(s->n), "min", json_num(s->min),
+		    "avg", json_num(s->avg), "max", json_num(s->max), "sdev", json_num(s->sdev),
+		    "range", json_num(s->range));
 }
 
 static json_t *row_side(const struct row *r, int s)
@@ -175,7 +187,7 @@ static json_t *row_side(const struct row *r, int s)
 	if (isfinite(r->sure[s][0]) && r->stat.kind != STAT_MEAN)
 		json_object_set_new(
 			j, "bounds",
-			json_pack("[o,o]", json_num(r->sure[s][0]), json_num(r->sure[s][1])));
+			PACK("[o,o]", json_num(r->sure[s][0]), json_num(r->sure[s][1])));
 	if (r->stat.kind == STAT_OVER)
 		json_object_set_new(j, "above", json_num(r->above[s]));
 	if (r->at_least[s])
@@ -187,7 +199,7 @@ static json_t *more_json(const struct calc_effect *e)
 {
 	if (isnan(e->more_lo))
 		return json_null();
-	return json_pack("[o,o]", json_num(ceil(e->more_lo)), json_num(ceil(e->more_hi)));
+	return PACK("[o,o]", json_num(ceil(e->more_lo)), json_num(ceil(e->more_hi)));
 }
 
 static json_t *delta_json(const struct row *r)
@@ -195,12 +207,12 @@ static json_t *delta_json(const struct row *r)
 	const struct calc_effect *e = &r->effect;
 	bool open = r->reading == READING_UNCLEAR;
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:s,s:s,s:o,s:o}", "abs", json_num(e->abs),
-			 "rel", json_num(e->rel), "ci", json_interval(e->abs_lo, e->abs_hi),
-			 "ci_rel", json_interval(e->rel_lo, e->rel_hi), "p", json_num(e->p),
-			 "p_adjusted", json_num(r->p_adjusted), "reading", reading_name(r->reading),
-			 "test", e->test, "mde_rel", json_num(e->mde_rel), "more_blocks",
-			 open ? more_json(e) : json_null());
+	return PACK("{s:o,s:o,s:o,s:o,s:o,s:o,s:s,s:s,s:o,s:o}", "abs", json_num(e->abs), "rel",
+		    json_num(e->rel), "ci", json_interval(e->abs_lo, e->abs_hi), "ci_rel",
+		    json_interval(e->rel_lo, e->rel_hi), "p", json_num(e->p), "p_adjusted",
+		    json_num(r->p_adjusted), "reading", reading_name(r->reading), "test", e->test,
+		    "mde_rel", json_num(e->mde_rel), "more_blocks",
+		    open ? more_json(e) : json_null());
 }
 
 static json_t *rows_json(const struct cmp *c)
@@ -211,8 +223,7 @@ static json_t *rows_json(const struct cmp *c)
 		const struct row *r = &c->rows[i];
 
 		json_array_append_new(
-			out,
-			json_pack("{s:s,s:s,s:s,s:o,s:o,s:o,s:o}", "stat", r->stat.name, "unit",
+			out, PACK("{s:s,s:s,s:s,s:o,s:o,s:o,s:o}", "stat", r->stat.name, "unit",
 				  r->unit, "role", role_name(r->role), "a", row_side(r, 0), "b",
 				  row_side(r, 1), "delta", delta_json(r), "caution",
 				  *r->caution ? json_string(r->caution) : json_null()));
@@ -262,16 +273,15 @@ static json_t *design_json(const struct cmp *c)
 	double slope = r->effect.on_logs ? p->drift.slope : p->drift.slope / level;
 
 	plan_describe(c, p, &text);
-	return json_pack("{s:s,s:I,s:b,s:b,s:o,s:s}", "order", run_order_name(p->order), "blocks",
-			 (json_int_t)p->pairs, "paired", p->paired, "confounded", p->confounded,
-			 "drift",
-			 json_pack("{s:s,s:o,s:o}", "reading",
-				   !p->drift.tested    ? "not_tested"
-				   : p->drift.p < 0.05 ? "drift"
-						       : "none",
-				   "p", json_num(p->drift.p), "slope_rel_per_run",
-				   json_num(p->drift.tested ? slope : NAN)),
-			 "text", text.data);
+	return PACK("{s:s,s:I,s:b,s:b,s:o,s:s}", "order", run_order_name(p->order), "blocks",
+		    (json_int_t)p->pairs, "paired", p->paired, "confounded", p->confounded, "drift",
+		    PACK("{s:s,s:o,s:o}", "reading",
+			 !p->drift.tested    ? "not_tested"
+			 : p->drift.p < 0.05 ? "drift"
+					     : "none",
+			 "p", json_num(p->drift.p), "slope_rel_per_run",
+			 json_num(p->drift.tested ? slope : NAN)),
+		    "text", text.data);
 }
 
 static json_t *hosts_table(const struct cmp *c)
@@ -289,44 +299,41 @@ static json_t *hosts_table(const struct cmp *c)
 		better += r->row.reading == READING_BETTER;
 		worse += r->row.reading == READING_WORSE;
 		json_array_append_new(items,
-				      json_pack("{s:s,s:o,s:o,s:o}", "host", r->host, "a",
-						row_side(&r->row, 0), "b", row_side(&r->row, 1),
-						"delta", delta_json(&r->row)));
+				      PACK("{s:o,s:o,s:o,s:o}", "host", json_text(r->host), "a",
+					   row_side(&r->row, 0), "b", row_side(&r->row, 1), "delta",
+					   delta_json(&r->row)));
 	}
-	return json_pack("{s:s,s:o,s:I,s:I,s:o}", "stat", c->rows[c->primary].stat.name, "items",
-			 items, "better", (json_int_t)better, "worse", (json_int_t)worse,
-			 "heterogeneity",
-			 c->heterogeneity.tested
-				 ? json_pack("{s:o,s:o,s:o,s:o}", "q", json_num(c->heterogeneity.q),
-					     "df", json_num(c->heterogeneity.df), "p",
-					     json_num(c->heterogeneity.p), "i2",
-					     json_num(c->heterogeneity.i2))
-				 : json_null());
+	return PACK("{s:s,s:o,s:I,s:I,s:o}", "stat", c->rows[c->primary].stat.name, "items", items,
+		    "better", (json_int_t)better, "worse", (json_int_t)worse, "heterogeneity",
+		    c->heterogeneity.tested
+			    ? PACK("{s:o,s:o,s:o,s:o}", "q", json_num(c->heterogeneity.q), "df",
+				   json_num(c->heterogeneity.df), "p", json_num(c->heterogeneity.p),
+				   "i2", json_num(c->heterogeneity.i2))
+			    : json_null());
 }
 
 static json_t *metric_json(const struct cmp *c)
 {
-	return json_pack("{s:s,s:s,s:s,s:s,s:o,s:s}", "name", c->metric.name, "title", c->title,
-			 "unit", c->metric.unit, "better", better_name(c->metric.better),
-			 "margin_rel", json_num(c->margin), "primary",
-			 c->rows[c->primary].stat.name);
+	return PACK("{s:s,s:s,s:s,s:s,s:o,s:s}", "name", c->metric.name, "title", c->title, "unit",
+		    c->metric.unit, "better", better_name(c->metric.better), "margin_rel",
+		    json_num(c->margin), "primary", c->rows[c->primary].stat.name);
 }
 
 static json_t *verdict_json(const struct cmp *c)
 {
-	return json_pack("{s:s,s:s,s:s,s:O}", "word", word_name(c->word), "sentence",
-			 c->sentence.data, "primary", c->rows[c->primary].stat.name, "reasons",
-			 c->reasons);
+	return PACK("{s:s,s:o,s:s,s:O}", "word", word_name(c->word), "sentence",
+		    json_text(c->sentence.data), "primary", c->rows[c->primary].stat.name,
+		    "reasons", c->reasons);
 }
 
 static json_t *to_json(struct cmp *c)
 {
-	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:O,s:o,s:o,s:n}", "method",
-			 METHOD, "metric", metric_json(c), "confidence", json_num(c->conf), "a",
-			 side_json(c, 0), "b", side_json(c, 1), "design", design_json(c), "verdict",
-			 verdict_json(c), "rows", rows_json(c), "charts", charts_json(c), "tail",
-			 tail_json(c), "environment", c->environment, "methods", methods_json(c),
-			 "hosts", hosts_table(c), "gate");
+	return PACK("{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:O,s:o,s:o,s:n}", "method", METHOD,
+		    "metric", metric_json(c), "confidence", json_num(c->conf), "a", side_json(c, 0),
+		    "b", side_json(c, 1), "design", design_json(c), "verdict", verdict_json(c),
+		    "rows", rows_json(c), "charts", charts_json(c), "tail", tail_json(c),
+		    "environment", c->environment, "methods", methods_json(c), "hosts",
+		    hosts_table(c), "gate");
 }
 
 static void test_drift(struct cmp *c)

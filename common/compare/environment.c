@@ -7,6 +7,7 @@
 
 #include "common/compare/internal.h"
 #include "common/parse.h"
+#include "common/compare/pack.h"
 
 enum fact_class { FACT_BLOCKING, FACT_WARN, FACT_TOLERANCE, FACT_INFO };
 
@@ -120,7 +121,7 @@ static json_t *values_text(const struct values *vs)
 		strbuf_puts(&b, "not set");
 	else if (vs->unset)
 		strbuf_puts(&b, " | not set");
-	return json_string(b.data);
+	return json_text(b.data);
 }
 
 /* Texts of all facts of all runs: fact -> {run index -> text}. Numbers are printed once. */
@@ -153,7 +154,7 @@ static json_t *facts_of(const struct run *r)
 static void add_measurement(json_t *facts, const struct side *side)
 {
 	if (side->method)
-		json_object_set_new(facts, "measurement.method", json_string(side->method));
+		json_object_set_new(facts, "measurement.method", json_text(side->method));
 	if (side->interval_ns)
 		json_object_set_new(facts, "measurement.interval_ns",
 				    json_sprintf("%lld", (long long)side->interval_ns));
@@ -257,8 +258,8 @@ static bool is_intended(const struct cmp *c, const char *key, const struct value
 static void list(struct cmp *c, const char *where, const char *key, enum fact_class class,
 		 const struct values *a, const struct values *b)
 {
-	json_t *item = json_pack("{s:s,s:o,s:o,s:s}", "key", key, "a", values_text(a), "b",
-				 values_text(b), "class", class_name(class));
+	json_t *item = PACK("{s:s,s:o,s:o,s:s}", "key", key, "a", values_text(a), "b",
+			    values_text(b), "class", class_name(class));
 
 	json_array_append_new(json_object_get(c->environment, where), item);
 }
@@ -271,9 +272,8 @@ static void list_within(struct cmp *c, const char *key, const struct values *vs,
 		json_array_append_new(values, json_string(vs->v[i]));
 	if (vs->unset)
 		json_array_append_new(values, json_string("not set"));
-	json_array_append_new(
-		json_object_get(c->environment, "within"),
-		json_pack("{s:s,s:s,s:o}", "side", tag, "key", key, "values", values));
+	json_array_append_new(json_object_get(c->environment, "within"),
+			      PACK("{s:s,s:s,s:o}", "side", tag, "key", key, "values", values));
 }
 
 static bool differs_within(const struct values *vs)
@@ -336,7 +336,7 @@ void environment_compare(struct cmp *c)
 	const char *key;
 
 	c->environment =
-		json_pack("{s:[],s:[],s:[],s:[]}", "blocking", "intended", "unexpected", "within");
+		PACK("{s:[],s:[],s:[],s:[]}", "blocking", "intended", "unexpected", "within");
 	json_object_foreach(keys, key, v) names[n++] = key;
 	qsort(names, n, sizeof(*names), by_name);
 	for (size_t i = 0; i < n; i++)

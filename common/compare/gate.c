@@ -7,6 +7,7 @@
 #include "common/compare/calc.h"
 #include "common/compare/render.h"
 #include "common/parse.h"
+#include "common/compare/pack.h"
 
 /* With more lost samples than this share a rule does not pass. */
 #define LOST_AT_MOST 0.001
@@ -321,11 +322,11 @@ static json_t *judgement_json(const struct gate_rule *r, const struct judgement 
 {
 	json_t *ci = isnan(j->lo) || isnan(j->hi)
 			     ? json_null()
-			     : json_pack("[o,o]", number_or_null(j->lo), number_or_null(j->hi));
+			     : PACK("[o,o]", number_or_null(j->lo), number_or_null(j->hi));
 
-	return json_pack("{s:s,s:s,s:o,s:o,s:f,s:s}", "rule", r->text, "result",
-			 gate_result_name(j->result), "value", number_or_null(j->value), "ci", ci,
-			 "limit", r->limit, "why", j->why);
+	return PACK("{s:s,s:s,s:o,s:o,s:f,s:s}", "rule", r->text, "result",
+		    gate_result_name(j->result), "value", number_or_null(j->value), "ci", ci,
+		    "limit", r->limit, "why", j->why);
 }
 
 /* fail beats inconclusive beats pass */
@@ -396,7 +397,7 @@ int gate_apply(json_t *doc, const char *const *rules, size_t n, enum gate_mode m
 		}
 	}
 	json_object_set_new(doc, "gate",
-			    json_pack("{s:s,s:s,s:o,s:o}", "result", gate_result_name(*ret), "mode",
-				      mode_name(mode), "rules", list, "blocked_by", blocked));
+			    PACK("{s:s,s:s,s:o,s:o}", "result", gate_result_name(*ret), "mode",
+				 mode_name(mode), "rules", list, "blocked_by", blocked));
 	return 0;
 }

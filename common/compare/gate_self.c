@@ -8,6 +8,7 @@
 #include "common/compare/render.h"
 #include "common/stats/rng.h"
 #include "common/stats/stat.h"
+#include "common/compare/pack.h"
 
 #define SPLITS	      200
 #define RUNS_AT_LEAST 6
@@ -107,10 +108,9 @@ static json_t *rule_report(const char *text, struct tally *t, bool *ret_ok)
 			 noise * 100);
 	refused &= rule.kind == GATE_RELATIVE;
 	*ret_ok &= !refused;
-	return json_pack("{s:s,s:o,s:o,s:b,s:s}", "rule", text, "failed_share",
-			 isnan(share) ? json_null() : json_real(share), "noise_rel",
-			 isnan(noise) ? json_null() : json_real(noise), "refused", refused, "why",
-			 why);
+	return PACK("{s:s,s:o,s:o,s:b,s:s}", "rule", text, "failed_share",
+		    isnan(share) ? json_null() : json_real(share), "noise_rel",
+		    isnan(noise) ? json_null() : json_real(noise), "refused", refused, "why", why);
 }
 
 int gate_self_check(const struct compare_side *a, const struct compare_options *o,
@@ -153,8 +153,7 @@ int gate_self_check(const struct compare_side *a, const struct compare_options *
 	free(s.half[0]);
 	free(s.half[1]);
 	if (r == 0)
-		*ret = json_pack("{s:i,s:i,s:o}", "splits", SPLITS, "runs", (int)s.n, "rules",
-				 list);
+		*ret = PACK("{s:i,s:i,s:o}", "splits", SPLITS, "runs", (int)s.n, "rules", list);
 	else
 		json_decref(list);
 	return r;

@@ -204,6 +204,8 @@ const char *word_name(enum word w);
 
 void tail_threshold(struct cmp *c);
 json_t *tail_json(struct cmp *c);
+json_t *hypothesis_json(struct cmp *c);
+json_t *blame_json(struct cmp *c);
 json_t *charts_json(struct cmp *c);
 json_t *methods_json(struct cmp *c);
 

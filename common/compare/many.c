@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One reference side against up to five others. */
 #include "common/compare/document.h"
+#include "common/compare/pack.h"
 
 #define SIDES_MAX 6
 
@@ -27,6 +28,6 @@ int compare_many(const struct compare_side *sides, size_t n, const struct compar
 		}
 		json_array_append_new(items, doc);
 	}
-	*ret = json_pack("{s:o,s:n,s:o}", "items", items, "trend", "sides", names);
+	*ret = PACK("{s:o,s:n,s:o}", "items", items, "trend", "sides", names);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "common/stats/rate.h"
 #include "common/stats/spread.h"
 #include "common/stats/ttest.h"
+#include "common/compare/pack.h"
 
 #define RANKS_AT_MOST 2000 /* na * nb <= 4,000,000 */
 
@@ -19,40 +20,39 @@ static json_t *num(double v)
 
 static json_t *interval(struct stat_interval i)
 {
-	return json_pack("[o,o]", num(i.lo), num(i.hi));
+	return PACK("[o,o]", num(i.lo), num(i.hi));
 }
 
 static json_t *of_ttest(const struct ttest *t)
 {
-	return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "state", stat_state_name(t->state),
-			 "diff", num(t->diff), "se", num(t->se), "t", num(t->t), "df", num(t->df),
-			 "p", num(t->p), "ci", interval(t->ci));
+	return PACK("{s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "state", stat_state_name(t->state), "diff",
+		    num(t->diff), "se", num(t->se), "t", num(t->t), "df", num(t->df), "p",
+		    num(t->p), "ci", interval(t->ci));
 }
 
 static json_t *of_ratio(const struct ratio *r)
 {
-	return json_pack("{s:s,s:o,s:o,s:o}", "state", stat_state_name(r->state), "ratio",
-			 num(r->ratio), "p", num(r->p), "ci", interval(r->ci));
+	return PACK("{s:s,s:o,s:o,s:o}", "state", stat_state_name(r->state), "ratio", num(r->ratio),
+		    "p", num(r->p), "ci", interval(r->ci));
 }
 
 static json_t *of_hl(const struct rank_hl *h)
 {
-	return json_pack("{s:s,s:o,s:o,s:o}", "state", stat_state_name(h->state), "estimate",
-			 num(h->estimate), "ci", interval(h->ci), "coverage", num(h->coverage));
+	return PACK("{s:s,s:o,s:o,s:o}", "state", stat_state_name(h->state), "estimate",
+		    num(h->estimate), "ci", interval(h->ci), "coverage", num(h->coverage));
 }
 
 static json_t *of_perm(const struct perm_test *p)
 {
-	return json_pack("{s:s,s:o,s:b,s:o,s:o,s:o,s:o}", "state", stat_state_name(p->state),
-			 "diff", num(p->diff), "exact", p->exact, "count", num(p->count), "total",
-			 num(p->total), "p", num(p->p), "p_min", num(p->p_min));
+	return PACK("{s:s,s:o,s:b,s:o,s:o,s:o,s:o}", "state", stat_state_name(p->state), "diff",
+		    num(p->diff), "exact", p->exact, "count", num(p->count), "total", num(p->total),
+		    "p", num(p->p), "p_min", num(p->p_min));
 }
 
 static json_t *of_spread_f(const struct spread_f *f)
 {
-	return json_pack("{s:s,s:o,s:o,s:o,s:o}", "state", stat_state_name(f->state), "f",
-			 num(f->f), "p", num(f->p), "ci", interval(f->ci), "ratio_sdev",
-			 num(f->ratio_sd));
+	return PACK("{s:s,s:o,s:o,s:o,s:o}", "state", stat_state_name(f->state), "f", num(f->f),
+		    "p", num(f->p), "ci", interval(f->ci), "ratio_sdev", num(f->ratio_sd));
 }
 
 static void add(json_t *to, const char *key, int r, json_t *value)
@@ -86,9 +86,9 @@ static void add_unpaired(json_t *m, const double *a, size_t na, const double *b,
 		return;
 	r = rank_mann_whitney(a, na, b, nb, &mw, &e);
 	add(m, "mann_whitney", r,
-	    json_pack("{s:s,s:o,s:o,s:b,s:b,s:o,s:o,s:o}", "state", stat_state_name(mw.state),
-		      "u_a", num(mw.u_a), "u_b", num(mw.u_b), "exact", mw.exact, "ties", mw.ties,
-		      "p", num(mw.p), "p_min", num(mw.p_min), "cliff_delta", num(mw.cliff_b_a)));
+	    PACK("{s:s,s:o,s:o,s:b,s:b,s:o,s:o,s:o}", "state", stat_state_name(mw.state), "u_a",
+		 num(mw.u_a), "u_b", num(mw.u_b), "exact", mw.exact, "ties", mw.ties, "p",
+		 num(mw.p), "p_min", num(mw.p_min), "cliff_delta", num(mw.cliff_b_a)));
 	r = rank_hl_shift(a, na, b, nb, conf, &hl, &e);
 	add(m, "hodges_lehmann", r, of_hl(&hl));
 }
@@ -105,8 +105,8 @@ static void add_spread(json_t *m, const double *a, size_t na, const double *b, s
 	add(m, "f_test", r, of_spread_f(&f));
 	r = spread_brown_forsythe(a, na, b, nb, &bf, &e);
 	add(m, "brown_forsythe", r,
-	    json_pack("{s:s,s:o,s:o}", "state", stat_state_name(bf.state), "f", num(bf.f), "p",
-		      num(bf.p)));
+	    PACK("{s:s,s:o,s:o}", "state", stat_state_name(bf.state), "f", num(bf.f), "p",
+		 num(bf.p)));
 }
 
 static void add_tost(json_t *m, const struct ttest *t, double margin, double conf)
@@ -116,8 +116,8 @@ static void add_tost(json_t *m, const struct ttest *t, double margin, double con
 	int r = ttest_tost(t, log1p(-margin), log1p(margin), 1 - conf, &eq, &e);
 
 	add(m, "equivalence", r,
-	    json_pack("{s:s,s:o,s:o,s:o}", "state", stat_state_name(eq.state), "p", num(eq.p),
-		      "p_lower", num(eq.p_lower), "p_upper", num(eq.p_upper)));
+	    PACK("{s:s,s:o,s:o,s:o}", "state", stat_state_name(eq.state), "p", num(eq.p), "p_lower",
+		 num(eq.p_lower), "p_upper", num(eq.p_upper)));
 }
 
 static void add_paired(json_t *m, const double *a, const double *b, size_t n, double conf,
@@ -145,9 +145,8 @@ static void add_paired(json_t *m, const double *a, const double *b, size_t n, do
 	if (n <= RANKS_AT_MOST) {
 		r = rank_signed(d, n, &rs, &e);
 		add(m, "signed_rank", r,
-		    json_pack("{s:s,s:o,s:b,s:o,s:o}", "state", stat_state_name(rs.state), "v",
-			      num(rs.v), "exact", rs.exact, "p", num(rs.p), "p_min",
-			      num(rs.p_min)));
+		    PACK("{s:s,s:o,s:b,s:o,s:o}", "state", stat_state_name(rs.state), "v",
+			 num(rs.v), "exact", rs.exact, "p", num(rs.p), "p_min", num(rs.p_min)));
 		r = rank_hl_paired(d, n, conf, &hl, &e);
 		add(m, "hodges_lehmann_paired", r, of_hl(&hl));
 	}
@@ -198,6 +197,5 @@ json_t *calc_rate_ratio(double xa, double na, double xb, double nb, double conf)
 	struct err e;
 
 	CHECK(rate_ratio(xa, na, xb, nb, conf, &q, &e) == 0);
-	return json_pack("{s:o,s:o,s:o}", "ratio", num(q.ratio), "p", num(q.p), "ci",
-			 interval(q.ci));
+	return PACK("{s:o,s:o,s:o}", "ratio", num(q.ratio), "p", num(q.p), "ci", interval(q.ci));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What lies beyond the threshold, and what is known of its cause. */
 #include "common/compare/document.h"
+#include "common/compare/pack.h"
 
 /* The default threshold leaves about this share of all samples beyond it ... */
 #define SHARE_BEYOND 1e-3
@@ -84,15 +85,26 @@ void tail_threshold(struct cmp *c)
 	}
 }
 
+/* For single runs: what Poisson alone would allow, named naive because runs differ. */
+static json_t *naive_ratio(const struct cmp *c)
+{
+	double x[2];
+
+	for (int s = 0; s < 2; s++)
+		x[s] = (double)hist_count_above(&c->side[s].pooled, c->threshold).lo;
+	return calc_rate_ratio(x[0], (double)c->side[0].samples, x[1], (double)c->side[1].samples,
+			       c->conf);
+}
+
 static json_t *side_tail(const struct cmp *c, int s)
 {
 	const struct side *side = &c->side[s];
 	struct hist_above n = hist_count_above(&side->pooled, c->threshold);
 	double share = (double)n.lo / (double)side->samples;
 
-	return json_pack("{s:I,s:I,s:I,s:o,s:o}", "above", (json_int_t)n.lo, "above_at_most",
-			 (json_int_t)n.hi, "samples", (json_int_t)side->samples, "rate_per_h",
-			 json_num((double)n.lo / side->hours), "exceedance", json_num(share));
+	return PACK("{s:I,s:I,s:I,s:o,s:o}", "above", (json_int_t)n.lo, "above_at_most",
+		    (json_int_t)n.hi, "samples", (json_int_t)side->samples, "rate_per_h",
+		    json_num((double)n.lo / side->hours), "exceedance", json_num(share));
 }
 
 json_t *tail_json(struct cmp *c)
@@ -101,9 +113,11 @@ json_t *tail_json(struct cmp *c)
 
 	if (!c->threshold)
 		return json_null();
-	out = json_pack("{s:I,s:s,s:o,s:o}", "threshold_ns", (json_int_t)c->threshold, "basis",
-			c->threshold_basis, "a", side_tail(c, 0), "b", side_tail(c, 1));
-	json_object_set_new(out, "hypothesis", json_null());
-	json_object_set_new(out, "blame", json_null());
+	out = PACK("{s:I,s:s,s:o,s:o}", "threshold_ns", (json_int_t)c->threshold, "basis",
+		   c->threshold_basis, "a", side_tail(c, 0), "b", side_tail(c, 1));
+	if (c->side[0].n == 1 && c->side[1].n == 1)
+		json_object_set_new(out, "naive_ratio", naive_ratio(c));
+	json_object_set_new(out, "hypothesis", hypothesis_json(c));
+	json_object_set_new(out, "blame", blame_json(c));
 	return out;
 }

@@ -6,6 +6,7 @@
 
 #include "common/compare/format.h"
 #include "common/compare/internal.h"
+#include "common/compare/pack.h"
 
 const char *word_name(enum word w)
 {
@@ -23,7 +24,7 @@ void cmp_reason(struct cmp *c, const char *code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	json_array_append_new(c->reasons, json_pack("{s:s,s:s}", "code", code, "text", text));
+	json_array_append_new(c->reasons, PACK("{s:s,s:o}", "code", code, "text", json_text(text)));
 }
 
 static const char *list_text(const json_t *items, size_t most, char *buf, size_t cap)

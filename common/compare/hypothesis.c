@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The staircase in words and numbers, and the blame beside it. */
+#include <stdio.h>
+
+#include "common/compare/document.h"
+#include "common/compare/format.h"
+#include "common/compare/staircase.h"
+#include "common/compare/pack.h"
+
+#define FLAT_AT_LEAST 0.05
+#define CAUSES_MAX    12
+
+static const char assumes[] = "It assumes wake-ups at a random phase, independent of the sections "
+			      "that delay them; timers "
+			      "tied to the load, frequency changes and firmware break that.";
+
+static const char *value_text(const struct cmp *c, double v, char *buf, size_t cap)
+{
+	return format_value(c->metric.unit, v, buf, cap);
+}
+
+/* The delay that almost every wake-up has anyway: sections begin there. */
+static int64_t base_of(const struct cmp *c)
+{
+	struct stat_def d = {.kind = STAT_QUANTILE, .q = 0.01};
+	double a = stat_of_hist(&d, &c->side[0].pooled).lo;
+	double b = stat_of_hist(&d, &c->side[1].pooled).lo;
+
+	return isfinite(a) && isfinite(b) ? (int64_t)fmin(a, b) : 0;
+}
+
+static int64_t body_end(const struct cmp *c, int s)
+{
+	struct stat_def d = {.kind = STAT_QUANTILE, .q = 0.99};
+	double v = stat_of_hist(&d, &c->side[s].pooled).lo;
+
+	return isfinite(v) && v < (double)c->threshold ? (int64_t)v : c->threshold;
+}
+
+static void find(const struct cmp *c, int s, struct staircase *st)
+{
+	const struct hist **runs = xcalloc(c->side[s].n + 1, sizeof(*runs));
+
+	for (size_t i = 0; i < c->side[s].n; i++)
+		runs[i] = &c->side[s].obs[i].hist;
+	staircase_find(&c->side[s].pooled, runs, c->side[s].n, body_end(c, s), c->threshold,
+		       c->conf, st);
+	free(runs);
+}
+
+static json_t *pair_or_null(double lo, double hi)
+{
+	return isfinite(lo) && isfinite(hi) ? PACK("[o,o]", json_num(lo), json_num(hi))
+					    : json_null();
+}
+
+/* Rates are per ns of delay and wake-up: a section that starts once a second adds 1e-9. */
+static json_t *step_json(const struct staircase_step *t, int64_t base, bool is_ns)
+{
+	double per = is_ns ? 1e9 : 1;
+
+	return PACK("{s:I,s:I,s:o,s:I,s:o,s:o,s:o,s:o,s:b}", "from", (json_int_t)t->from, "edge",
+		    (json_int_t)t->edge, "edge_ci", pair_or_null(t->edge_lo, t->edge_hi), "length",
+		    (json_int_t)(t->edge - base), "length_ci",
+		    pair_or_null(t->edge_lo - (double)base, t->edge_hi - (double)base),
+		    "rate_per_s", json_num(t->rate * per), "rate_ci",
+		    pair_or_null(t->rate_lo * per, t->rate_hi * per), "p_flat", json_num(t->p_flat),
+		    "stable", t->stable);
+}
+
+static json_t *staircase_json(const struct staircase *st, int64_t base, bool is_ns)
+{
+	json_t *steps = json_array(), *classes = json_array(), *hump = json_null();
+
+	if (!st->known) {
+		json_decref(steps);
+		json_decref(classes);
+		return json_null();
+	}
+	for (size_t i = 0; i < st->steps; i++)
+		json_array_append_new(steps, step_json(&st->step[i], base, is_ns));
+	for (size_t i = 0; i < STAIRCASE_CLASSES; i++)
+		json_array_append_new(classes,
+				      PACK("{s:o,s:o}", "from", json_num(st->class_from[i]), "n",
+					   json_num(st->class_count[i])));
+	if (st->hump)
+		hump = PACK("{s:I,s:I,s:o,s:o}", "from", (json_int_t)st->hump_from, "to",
+			    (json_int_t)st->hump_to, "n", json_num(st->hump_count), "p",
+			    json_num(st->hump_p));
+	return PACK("{s:o,s:I,s:I,s:o,s:b,s:o,s:o,s:o}", "n", json_num(st->count), "from",
+		    (json_int_t)st->from, "max", (json_int_t)st->max, "p_flat",
+		    json_num(st->p_flat), "flat", st->p_flat >= FLAT_AT_LEAST && !st->hump,
+		    "classes", classes, "hump", hump, "sections", steps);
+}
+
+static void say_flatness(const struct cmp *c, int s, const struct staircase *st, struct strbuf *out)
+{
+	char from[40], to[40], p[40];
+
+	value_text(c, (double)st->from, from, sizeof(from));
+	value_text(c, (double)st->max, to, sizeof(to));
+	if (st->p_flat < 1e-4)
+		snprintf(p, sizeof(p), "p = %.0e", st->p_flat);
+	else
+		snprintf(p, sizeof(p), "p = %.2g", st->p_flat);
+	strbuf_printf(out, " %s: %.0f samples from %s to %s ", s ? "B" : "A", st->count, from, to);
+	if (st->hump) {
+		char a[40], b[40];
+
+		strbuf_printf(
+			out,
+			"are not evenly spread (%s): %.0f of them lie between %s and %s, a hump. "
+			"A density that rises is no residual wait: they look locked to something.",
+			p, st->hump_count, value_text(c, (double)st->hump_from, a, sizeof(a)),
+			value_text(c, (double)st->hump_to, b, sizeof(b)));
+	} else if (st->p_flat < FLAT_AT_LEAST) {
+		strbuf_printf(out, "are not evenly spread (%s).", p);
+	} else {
+		strbuf_printf(out,
+			      "are compatible with an even spread (%s), as one section length "
+			      "would give.",
+			      p);
+	}
+}
+
+static void say_sections(const struct cmp *c, int s, const struct staircase *st, int64_t base,
+			 struct strbuf *out)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < st->steps; i++) {
+		const struct staircase_step *t = &st->step[i];
+		char length[40], lo[40], hi[40];
+
+		if (!t->stable || st->hump)
+			continue;
+		strbuf_printf(out, "%s about %s (%s to %s, %.3g a second)",
+			      first ? (s ? " B: sections of" : " A: sections of") : " and",
+			      value_text(c, (double)(t->edge - base), length, sizeof(length)),
+			      value_text(c, t->edge_lo - (double)base, lo, sizeof(lo)),
+			      value_text(c, t->edge_hi - (double)base, hi, sizeof(hi)),
+			      t->rate * (c->unit_is_ns ? 1e9 : 1));
+		first = false;
+	}
+	if (!first)
+		strbuf_puts(out, " would explain the steps.");
+}
+
+json_t *hypothesis_json(struct cmp *c)
+{
+	CLEANUP(strbuf_done) struct strbuf text = {0};
+	struct staircase st[2];
+	int64_t base = base_of(c);
+	char base_words[40];
+	bool sections = false;
+
+	find(c, 0, &st[0]);
+	find(c, 1, &st[1]);
+	if (!st[0].known && !st[1].known)
+		return json_null();
+	strbuf_puts(&text, "Hypothesis, not a verdict.");
+	for (int s = 0; s < 2; s++) {
+		bool stable = false;
+
+		for (size_t i = 0; i < st[s].steps; i++)
+			stable |= st[s].step[i].stable && !st[s].hump;
+		sections |= stable;
+		if (stable)
+			say_sections(c, s, &st[s], base, &text);
+		else if (st[s].known)
+			say_flatness(c, s, &st[s], &text);
+	}
+	if (sections)
+		strbuf_printf(&text, " Lengths count from %s, which 99 of 100 samples reach.",
+			      value_text(c, (double)base, base_words, sizeof(base_words)));
+	if (c->side[0].n == 1 && c->side[1].n == 1)
+		strbuf_puts(&text, " One run a side: how runs differ is not known.");
+	strbuf_printf(&text, " %s", assumes);
+	return PACK("{s:s,s:s,s:s,s:I,s:o,s:o}", "label", "hypothesis", "text", text.data,
+		    "assumes", assumes, "base", (json_int_t)base, "a",
+		    staircase_json(&st[0], base, c->unit_is_ns), "b",
+		    staircase_json(&st[1], base, c->unit_is_ns));
+}
+
+/* --- blame: `extra.blame` of a run is {"breaches": n, "read": n, "causes": {"irq vda": n}} --- */
+
+struct blame {
+	double breaches, read;
+	json_t *causes; /* name -> count */
+};
+
+static void add_up(const struct side *side, struct blame *b)
+{
+	*b = (struct blame){.causes = json_object()};
+	for (size_t i = 0; i < side->n; i++) {
+		const json_t *j = json_object_get(side->obs[i].run->extra, "blame");
+		const char *name;
+		json_t *n;
+
+		b->breaches += json_number_value(json_object_get(j, "breaches"));
+		b->read += json_number_value(json_object_get(j, "read"));
+		json_object_foreach(json_object_get(j, "causes"), name, n)
+		{
+			double had = json_number_value(json_object_get(b->causes, name));
+
+			json_object_set_new(b->causes, name, json_real(had + json_number_value(n)));
+		}
+	}
+}
+
+struct cause {
+	const char *name;
+	double share[2];
+};
+
+static int by_share(const void *a, const void *b)
+{
+	const struct cause *x = a, *y = b;
+	double dx = fmax(x->share[0], x->share[1]), dy = fmax(y->share[0], y->share[1]);
+
+	return dx > dy ? -1 : dx < dy;
+}
+
+json_t *blame_json(struct cmp *c)
+{
+	struct blame b[2];
+	json_t *names, *list = json_array(), *v;
+	struct cause *causes;
+	const char *name;
+	size_t n = 0;
+	char basis[120];
+
+	add_up(&c->side[0], &b[0]);
+	add_up(&c->side[1], &b[1]);
+	names = json_copy(b[0].causes);
+	json_object_update(names, b[1].causes);
+	causes = xcalloc(json_object_size(names) + 1, sizeof(*causes));
+	json_object_foreach(names, name, v)
+	{
+		causes[n].name = name;
+		for (int s = 0; s < 2; s++)
+			causes[n].share[s] =
+				b[s].read > 0
+					? json_number_value(json_object_get(b[s].causes, name)) /
+						  b[s].read
+					: NAN;
+		n++;
+	}
+	qsort(causes, n, sizeof(*causes), by_share);
+	for (size_t i = 0; i < n && i < CAUSES_MAX; i++)
+		json_array_append_new(list, PACK("{s:o,s:o,s:o}", "name", json_text(causes[i].name),
+						 "a_share", json_num(causes[i].share[0]), "b_share",
+						 json_num(causes[i].share[1])));
+	free(causes);
+	json_decref(names);
+	json_decref(b[0].causes);
+	json_decref(b[1].causes);
+	if (b[0].breaches + b[1].breaches <= 0) {
+		json_decref(list);
+		return json_null();
+	}
+	snprintf(basis, sizeof(basis), "%.0f of %.0f breaches read in A, %.0f of %.0f in B",
+		 b[0].read, b[0].breaches, b[1].read, b[1].breaches);
+	return PACK("{s:o,s:s,s:[o,o],s:[o,o]}", "causes", list, "basis", basis, "read",
+		    json_num(b[0].read), json_num(b[1].read), "breaches", json_num(b[0].breaches),
+		    json_num(b[1].breaches));
+}
