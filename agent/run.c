@@ -44,6 +44,11 @@ static const char usage[] =
 	"  --grace TIME           from TERM to KILL when the workload is ended (5s)\n"
 	"  --drain TIME           wait for the server at the end (30s)\n"
 	"  --log-dir DIR          the workload's output, a file a run (SPOOL/logs)\n"
+	"  --journal FILE         where old settings are kept (" JOURNAL_PATH ")\n"
+	"  --tunables-dir DIR     in place of " TUNABLES_DIR "\n"
+	"  --workloads-dir DIR    in place of " WORKLOADS_DIR "\n"
+	"  --tune-socket PATH     of rigstat-tune, when this is not root\n"
+	"                         (/run/rigstat/tune.sock)\n"
 	"  --dry-run              show the order and check the settings; change nothing\n"
 	"\n";
 
@@ -178,6 +183,12 @@ static int set_tunables_dir(struct run_options *o, const char *value, struct err
 	return 0;
 }
 
+static int set_tune_socket(struct run_options *o, const char *value, struct err *reterr UNUSED)
+{
+	o->x.tunable.socket = value;
+	return 0;
+}
+
 /* --tune may stand before its --factor: taken in a second pass. */
 static int check_tune(struct run_options *o UNUSED, const char *value, struct err *reterr)
 {
@@ -207,6 +218,7 @@ static const struct {
 	{"log-dir", set_log_dir},
 	{"journal", set_journal},
 	{"tunables-dir", set_tunables_dir},
+	{"tune-socket", set_tune_socket},
 	{"workloads-dir", set_workloads_dir},
 };
 

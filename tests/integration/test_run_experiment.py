@@ -11,7 +11,9 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -401,6 +403,72 @@ def test_a_named_tunable_and_a_named_workload(box, loop):
     out = box.run("--factor", "mode=fast", "--tune", "mode=mode", status=3)
     assert "must not be writable" in out
     assert state.read_text() == "idle\n"
+
+
+@pytest.fixture
+def public_box():
+    """A box whose directories another user can reach, as in real life."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="rigstat-box-"))
+    path.chmod(0o755)
+    made = Box(path)
+    yield made
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def tune_service(public_box):
+    """What rigstat-tune.socket is for systemd: a helper of root for each connection."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    path = public_box.path / "tune.sock"
+    listener.bind(str(path))
+    path.chmod(0o666)
+    listener.listen()
+
+    def serve():
+        while True:
+            try:
+                conn, _ = listener.accept()
+            except OSError:
+                return
+            subprocess.run([TUNE, "--journal", public_box.journal, "--tunables",
+                            public_box.tunables], stdin=conn)
+            conn.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield path
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+def as_nobody(box, service, *args, status):
+    os.chown(box.path, 65534, 65534)
+    command = box.command("--tune-socket", service, "--runs", 1, *args, workload=["sleep", "20"])
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command],
+                          env=box.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_others_than_root_may_only_choose_listed_values(public_box, tune_service):
+    box, path = public_box, pathlib.Path("/proc/sys/vm/stat_interval")
+    before = path.read_text()
+    (box.tunables / "box.conf").write_text(
+        f"[stat]\nvalues = 3 4\npath = {path}\n[free]\npath = /proc/sys/vm/swappiness\n")
+    try:
+        out = as_nobody(box, tune_service, "--factor", "f=3,4", "--tune", "f=stat", status=0)
+        assert "2 of 2 runs ended well" in out
+        assert [r.environment["tunable.f"] for r in box.runs()] == ["3", "4"]
+        assert path.read_text() == before
+        for setting, level, says in ((f"{path}", "3", "only root may name a path"),
+                                     ("vm.stat_interval", "3", "only root may name a path"),
+                                     ("free", "50", "lists no values"),
+                                     ("stat", "5", "does not allow '5'")):
+            out = as_nobody(box, tune_service, "--factor", f"f={level}", "--tune", f"f={setting}",
+                            status=3)
+            assert says in out
+        assert path.read_text() == before
+    finally:
+        path.write_text(before)
 
 
 def test_one_program_measures_at_a_time(box):
