@@ -124,7 +124,7 @@ static struct run *make_run(const struct scene *s, struct rng *r, size_t i, bool
 		hist_from_rec(&series->hist, rec);
 		free(rec);
 	} else {
-		series = run_add_series(run, "elapsed", SERIES_VALUE, "s");
+		series = run_add_series(run, "elapsed", SERIES_VALUE, "ns");
 		series->value = 100 + level;
 	}
 	return run;
