@@ -48,28 +48,39 @@ export function sideText(d: Comparison, side: "a" | "b"): string {
 export type YMode = "count" | "percent" | "density";
 export type XMode = "log" | "linear";
 
-const PER_DECADE = 40;
+const PER_DECADE = 30;
 
-/** Neighbouring bins drawn together where they are finer than 1/40 decade; edges stay true edges. */
-export function coarsen(bins: Bins, log: boolean): { lo: number[]; hi: number[]; n: number[] } {
+/** Bins finer than half a cell of 1/30 decade are drawn as that cell, empty ones included; coarser
+ * ones stay as they are. For densities only: a count per bin means nothing when bins are joined. */
+export function coarsen(bins: Bins): { lo: number[]; hi: number[]; n: number[] } {
   const out = { lo: [] as number[], hi: [] as number[], n: [] as number[] };
   let cell = NaN;
   for (let i = 0; i < bins.lo.length; i++) {
     const lo = bins.lo[i]!;
-    const hi = bins.hi[i] ?? lo * 1.25; // overflow: no upper edge
-    const here = log && lo > 0 ? Math.floor(Math.log10(lo) * PER_DECADE + 1e-9) : i;
-    const last = out.lo.length - 1;
-    if (here === cell && last >= 0 && out.hi[last] === lo) {
-      out.hi[last] = hi;
+    const hi = upperEdge(bins, i);
+    const here = lo > 0 ? Math.floor(Math.log10(lo) * PER_DECADE + 1e-9) : NaN;
+    const fine = lo > 0 && Math.log10(hi / lo) * PER_DECADE < 0.5;
+    const last = out.n.length - 1;
+    if (fine && here === cell) {
       out.n[last]! += bins.n[i]!;
+    } else if (fine) {
+      // The edge joins the bar before it when that one reaches into this cell.
+      out.lo.push(Math.max(Math.pow(10, here / PER_DECADE), out.hi[last] ?? 0));
+      out.hi.push(Math.pow(10, (here + 1) / PER_DECADE));
+      out.n.push(bins.n[i]!);
     } else {
       out.lo.push(lo);
       out.hi.push(hi);
       out.n.push(bins.n[i]!);
     }
-    cell = here;
+    cell = fine ? here : NaN;
   }
   return out;
+}
+
+/** The overflow has no upper edge. */
+function upperEdge(bins: Bins, i: number): number {
+  return bins.hi[i] ?? bins.lo[i]! * 1.25;
 }
 
 function total(bins: Bins): number {
@@ -88,7 +99,7 @@ export function histogramModel(sides: Named<Bins>[], unit: string, xMode: XMode,
   const marks: Mark[] = [];
   let floor = Infinity;
   for (const s of sides) {
-    const drawn = coarsen(s.data, xMode === "log");
+    const drawn = xMode === "log" && yMode === "density" ? coarsen(s.data) : { lo: s.data.lo, hi: s.data.lo.map((_, i) => upperEdge(s.data, i)), n: s.data.n };
     const sum = total(s.data);
     const y = drawn.n.map((n, i) => (n > 0 ? height(n, drawn.lo[i]!, drawn.hi[i]!, sum, yMode) : null));
     for (const v of y) if (v !== null && v < floor) floor = v;
@@ -177,7 +188,8 @@ export interface PercentileData extends Bounds {
 
 export function percentilesModel(q: number[], sides: Named<PercentileData>[], unit: string, nines: number): ChartModel {
   const marks: Mark[] = [];
-  const keep = q.map((v, i) => ({ v, i })).filter((e) => e.v < 1 && -Math.log10(1 - e.v) <= nines + 1e-9);
+  const known = (i: number) => sides.some((s) => (s.data.lo[i] ?? null) !== null);
+  const keep = q.map((v, i) => ({ v, i })).filter((e) => e.v < 1 && -Math.log10(1 - e.v) <= nines + 1e-9 && known(e.i));
   const xs = keep.map((e) => e.v);
   const right = xs.length > 0 ? xs[xs.length - 1]! : 0.99;
   for (const s of sides) {

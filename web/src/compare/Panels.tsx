@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Below the charts: where the tail comes from, what else differed, how it was computed. */
 
-import type { Comparison, EnvItem, Interval, Tail } from "../api/types";
+import type { Comparison, EnvItem, Tail } from "../api/types";
 import { letter, sideText } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
-import { fmt, fmtInterval, fmtRel, fmtShare, group, NONE, sig3 } from "../lib/format";
+import { fmt, fmtRel, fmtRelInterval, fmtShare, group, NONE, pretty, sig3 } from "../lib/format";
 import { readingWord } from "../lib/words";
 import { Scroll, WordMark } from "../ui/bits";
 
@@ -18,7 +18,7 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
     <section class="card panel" aria-labelledby="tail-title">
       <h2 id="tail-title">Where does the tail come from?</h2>
       <p class="about">
-        Samples of {fmt(first.tail.threshold_ns, "ns")} and more.{first.tail.basis && ` Threshold: ${first.tail.basis}.`}
+        Samples of {fmt(first.tail.threshold_ns, "ns")} and more.{first.tail.basis && ` Threshold: ${pretty(first.tail.basis)}.`}
       </p>
       <Scroll label="Samples in the tail">
         <table class="data">
@@ -50,7 +50,7 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
             Hypothesis <span class="badge weak">from the shape alone</span>
           </h3>
           {withTail.some((d) => d.tail.hypothesis) ? (
-            [...new Set(withTail.flatMap((d) => (d.tail.hypothesis ? [d.tail.hypothesis.text] : [])))].map((text) => <p key={text}>{text}</p>)
+            [...new Set(withTail.flatMap((d) => (d.tail.hypothesis ? [d.tail.hypothesis.text] : [])))].map((text) => <p key={text}>{pretty(text)}</p>)
           ) : (
             <p class="muted">The shape suggests no single cause.</p>
           )}
@@ -110,7 +110,7 @@ export function HostsPanel({ docs }: { docs: readonly Comparison[] }) {
                         <td class="num">{fmt(h.a.avg, unit)}</td>
                         <td class="num">{fmt(h.b.avg, unit)}</td>
                         <td class="num">{fmtRel(h.delta.rel)}</td>
-                        <td class="num">{fmtInterval(relPercent(h.delta.ci_rel), "%")}</td>
+                        <td class="num">{fmtRelInterval(h.delta.ci_rel)}</td>
                         <td>
                           <WordMark word={readingWord(h.delta)} />
                         </td>
@@ -125,10 +125,6 @@ export function HostsPanel({ docs }: { docs: readonly Comparison[] }) {
       })}
     </section>
   );
-}
-
-function relPercent(ci: Interval | null): Interval | null {
-  return ci && [ci[0] === null ? null : ci[0] * 100, ci[1] === null ? null : ci[1] * 100];
 }
 
 function Blame({ tail }: { tail: Tail }) {

@@ -7,7 +7,7 @@ import type { Comparison, Row, Spread } from "../api/types";
 import { letter } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
-import { exact, fmt, fmtBetween, fmtInterval, fmtRel, fmtSigned } from "../lib/format";
+import { exact, fmt, fmtBetween, fmtDifference, fmtInterval, fmtRel, pretty } from "../lib/format";
 import { setQuery } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { one, type Query } from "../lib/urlstate";
@@ -107,6 +107,7 @@ export function ResultTable({ docs, query }: { docs: readonly Comparison[]; quer
       ) : (
         <Wide rows={rows} docs={docs} sort={sort} ci={ci} extra={extra} />
       )}
+      {!narrow && <Notes rows={rows} many={docs.length > 1} />}
       <p class="muted foot">Each value is one run's; min, avg, max, sdev and range are over the runs of a side. Δ is the side minus A.</p>
     </section>
   );
@@ -186,6 +187,24 @@ function Wide({ rows, docs, sort, ci, extra }: PartProps & { sort: ReturnType<ty
   );
 }
 
+/** Cautions as footnotes, so that the table stays a table. */
+function Notes({ rows, many }: { rows: StatRow[]; many: boolean }) {
+  const noted = rows.flatMap((r) => {
+    const texts = [...new Set(r.others.flatMap((o) => (o.row.caution ? [`${many ? `${letter(o.index)}: ` : ""}${pretty(o.row.caution)}`] : [])))];
+    return texts.length > 0 ? [{ stat: r.stat, texts }] : [];
+  });
+  if (noted.length === 0) return null;
+  return (
+    <ul class="foot notes">
+      {noted.map((n) => (
+        <li key={n.stat} id={`note-${n.stat}`}>
+          <strong>{n.stat}</strong> {n.texts.join("; ")}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function SideCell({ index }: { index: number }) {
   return (
     <td class="side">
@@ -211,7 +230,7 @@ function SpreadCells({ s, unit, n }: { s: Spread | null; unit: string; n: boolea
 function SpreadNum({ s, k, unit }: { s: Spread | null; k: "min" | "avg" | "max" | "sdev" | "range"; unit: string }) {
   if (!s || (s.n === 1 && (k === "sdev" || k === "range"))) return <span class="na">n/a</span>;
   if (s.at_least && k !== "sdev" && k !== "range") return <span title={exact(s[k], unit)}>≥ {fmt(s[k], unit)}</span>;
-  if (s.n === 1 && s.bounds && k === "avg") return <span title={`${exact(s.bounds[0], unit)} to ${exact(s.bounds[1], unit)}: known to the bin of the table`}>{fmtBetween(s.bounds[0], s.bounds[1], unit)}</span>;
+  if (s.n === 1 && s.bounds && k === "avg") return <span title={`${exact(s.bounds[0], unit)} to ${exact(s.bounds[1], unit)}: known to the bin of the table`}>{s.bounds[1] - s.bounds[0] > 0.02 * s.bounds[1] ? fmtBetween(s.bounds[0], s.bounds[1], unit) : fmt(s.avg, unit)}</span>;
   return <Num v={s[k]} unit={unit} />;
 }
 
@@ -228,7 +247,11 @@ function OtherRow({ index, row, extra }: { index: number; row: Row; extra: boole
       <td class="num">{fmtInterval(d?.ci, row.unit)}</td>
       <td class="reading">
         <WordMark word={readingWord(d)} />
-        {row.caution && <span class="caution">{row.caution}</span>}
+        {row.caution && (
+          <a class="note-link" href={`#note-${row.stat}`} title={pretty(row.caution)}>
+            note
+          </a>
+        )}
       </td>
       {extra && <td class="num">{pText(d?.p_adjusted ?? d?.p)}</td>}
       {extra && <td class="num">{d?.mde_rel === null || d?.mde_rel === undefined ? "n/a" : `≥ ${fmt(d.mde_rel * 100, "%")}`}</td>}
@@ -242,7 +265,7 @@ function Change({ row }: { row: Row }): ComponentChildren {
   if (!d || d.abs === null) return <span class="na">n/a</span>;
   return (
     <>
-      {fmtSigned(d.abs, row.unit)} <span class="rel">{fmtRel(d.rel)}</span>
+      {fmtDifference(d.abs, row.unit)} <span class="rel">{fmtRel(d.rel)}</span>
     </>
   );
 }
@@ -273,7 +296,7 @@ function Cards({ rows, docs, ci, extra }: PartProps) {
                 {ci} % interval {fmtInterval(o.row.delta?.ci, r.unit)}
                 {extra && `; p ${pText(o.row.delta?.p_adjusted ?? o.row.delta?.p)}; ${o.row.delta?.test ?? ""}`}
               </span>
-              {o.row.caution && <span class="caution">{o.row.caution}</span>}
+              {o.row.caution && <span class="caution">{pretty(o.row.caution)}</span>}
             </p>
           ))}
           <table class="mini">

@@ -5,7 +5,7 @@ import type { Comparison, Many, Side } from "../api/types";
 import { letter, sideText } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
-import { fmtShare, group, plural } from "../lib/format";
+import { fmtShare, group, plural, pretty } from "../lib/format";
 import { setQuery } from "../lib/router";
 import { verdictWord } from "../lib/words";
 
@@ -42,11 +42,11 @@ function Verdict({ doc, index, many, canWaive }: { doc: Comparison; index: numbe
           </span>
         )}
       </h2>
-      <p class="sentence">{withoutWord(doc.verdict.sentence, word.text)}</p>
+      <p class="sentence">{pretty(withoutWord(doc.verdict.sentence, word.text))}</p>
       {doc.verdict.reasons.length > 0 && (
         <ul class="reasons">
           {doc.verdict.reasons.map((r) => (
-            <li key={r.code + r.text}>{r.text}</li>
+            <li key={r.code + r.text}>{pretty(r.text)}</li>
           ))}
         </ul>
       )}

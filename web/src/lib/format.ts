@@ -53,6 +53,8 @@ export function fmt(v: number | null | undefined, unit: string): string {
     return `${ns === 1 && Number.isInteger(scaled) ? minus(String(scaled)) : sig3(scaled)} ${name}`;
   }
   if (unit === "%") return `${sig3(v)} %`;
+  if (unit === "share") return `${sig3(v * 100)} %`;
+  if (unit === "1/h") return `${sig3(v)} / h`;
   if (unit === "count" || unit === "1" || unit === "") return Number.isInteger(v) ? group(v) : sig3(v);
   return `${sig3(v)} ${unit}`;
 }
@@ -62,6 +64,23 @@ export function exact(v: number | null | undefined, unit: string): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return NONE;
   const shown = Number.isInteger(v) ? v : Number(v.toPrecision(12));
   return `${group(shown)} ${unit}`.trim();
+}
+
+/** A difference of two percentages is in percentage points; "+1.29 %" would mean something else. */
+export function differenceUnit(unit: string): { unit: string; scale: number } {
+  if (unit === "%") return { unit: "pp", scale: 1 };
+  if (unit === "share") return { unit: "pp", scale: 100 };
+  return { unit, scale: 1 };
+}
+
+export function fmtDifference(v: number | null | undefined, unit: string): string {
+  const d = differenceUnit(unit);
+  return fmtSigned(v === null || v === undefined ? null : v * d.scale, d.unit);
+}
+
+/** The server's plain-ASCII sentences with the signs that these pages use. */
+export function pretty(text: string): string {
+  return text.replace(/(\d) us\b/g, "$1 µs").replace(/(^|[\s([])-(?=\d)/g, "$1−");
 }
 
 export function fmtSigned(v: number | null | undefined, unit: string): string {
@@ -74,11 +93,17 @@ export function fmtRel(rel: number | null | undefined): string {
   return fmtSigned(rel === null || rel === undefined ? null : rel * 100, "%");
 }
 
-/** Two ends of an interval in one unit: "−0.710 to −0.700 µs". */
+export function fmtRelInterval(ci: readonly [number | null, number | null] | null | undefined): string {
+  return ci && ci[0] !== null && ci[1] !== null ? `${fmtRel(ci[0])} to ${fmtRel(ci[1])}` : NONE;
+}
+
+/** Two ends of an interval of a difference in one unit: "−0.710 to −0.700 µs". */
 export function fmtInterval(ci: readonly [number | null, number | null] | null | undefined, unit: string): string {
   if (!ci || ci[0] === null || ci[1] === null) return NONE;
-  const [lo, hi] = ci;
+  const d = differenceUnit(unit);
+  const [lo, hi] = [ci[0] * d.scale, ci[1] * d.scale];
   if (unit !== "ns") {
+    unit = d.unit === "1/h" ? "/ h" : d.unit;
     const suffix = unit === "count" || unit === "1" || unit === "" ? "" : ` ${unit}`;
     return `${plus(lo)}${sig3(lo)} to ${plus(hi)}${sig3(hi)}${suffix}`;
   }

@@ -115,7 +115,7 @@ const STAT_TITLES: Record<string, string> = {
   p50: "p50 (median)",
   max: "max",
   min: "min",
-  sdev: "spread of the samples",
+  sdev: "sdev between runs",
 };
 
 export function statTitle(stat: string): string {

@@ -6,7 +6,7 @@ import { API, ApiError, sendJson, useApi } from "../api/client";
 import type { BreachList, EnvironmentDoc, Histogram, QuantileList, Run, SeriesItem, SuggestionList } from "../api/types";
 import { Chart } from "../chart/Chart";
 import { histogramModel, ninesOf, percentilesModel, type YMode } from "../chart/compare";
-import { exact, fmt, fmtSpan, group, plural } from "../lib/format";
+import { exact, fmt, fmtSpan, group, plural, pretty } from "../lib/format";
 import { setQuery, usePlace } from "../lib/router";
 import { encodeValue, one, type Query } from "../lib/urlstate";
 import { listOf, toggled, zoomOf, zoomPatch } from "../compare/state";
@@ -70,7 +70,7 @@ export function RunPage({ id }: { id: string }) {
               <ul class="reasons">
                 {r.note_list.map((n, i) => (
                   <li key={i}>
-                    {n.text} <code class="muted">{n.code}</code>
+                    {pretty(n.text)} <code class="muted">{n.code}</code>
                   </li>
                 ))}
               </ul>
@@ -164,7 +164,7 @@ function Exclude({ r, onDone }: { r: Run; onDone: () => void }) {
   );
 }
 
-const QS = "0,0.1,0.25,0.5,0.75,0.9,0.95,0.99,0.995,0.999,0.9995,0.9999,0.99995,0.99999,0.999999";
+const QS = "0.01,0.1,0.25,0.5,0.75,0.9,0.95,0.99,0.995,0.999,0.9995,0.9999,0.99995,0.99999,0.999999";
 
 function Distribution({ r, query }: { r: Run; query: Query }) {
   const metrics = [...new Set(r.series.filter((s) => s.kind === "hist").map((s) => s.metric))];

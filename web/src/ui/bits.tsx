@@ -192,7 +192,7 @@ export function Skeleton({ what, lines = 6, cancel }: { what: string; lines?: nu
 export function Show<T>({ from, what, children }: { from: Loaded<T>; what: string; children: (data: T) => ComponentChildren }): JSX.Element {
   if (from.error) return <ProblemBox error={from.error} retry={from.retry} />;
   if (!from.data) return <Skeleton what={what} cancel={from.cancel} />;
-  return <div class={from.loading ? "stale" : undefined}>{children(from.data)}</div>;
+  return <div class={from.loading ? "flow stale" : "flow"}>{children(from.data)}</div>;
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
@@ -208,7 +208,7 @@ export function Facts({ items }: { items: readonly (readonly [string, ComponentC
   return (
     <dl class="facts">
       {items
-        .filter(([, v]) => v !== null && v !== undefined && v !== "")
+        .filter(([, v]) => v !== null && v !== undefined && v !== "" && v !== false)
         .map(([k, v]) => (
           <div key={k}>
             <dt>{k}</dt>
