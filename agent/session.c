@@ -231,10 +231,8 @@ void session_begin(struct session *s, const struct run_start *r)
 
 	CHECK(!session_running(s) && strlen(r->run_uid) == 32);
 	marks_done(&s->run_marks);
-	if (s->generation != spool_generation(s->conf.spool))
-		s->run = 0;
 	s->generation = spool_generation(s->conf.spool);
-	s->run++;
+	s->run = spool_new_run(s->conf.spool);
 	snprintf(s->run_uid, sizeof(s->run_uid), "%s", r->run_uid);
 	collect_environment(s, r, &f);
 	facts_json(&f, &env);

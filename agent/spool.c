@@ -437,6 +437,11 @@ void spool_append(struct spool *s, struct record_writer *w, uint32_t run)
 		spool_sync_now(s);
 }
 
+uint32_t spool_new_run(struct spool *s)
+{
+	return ++s->runs;
+}
+
 void spool_set_open_run(struct spool *s, const char *run_uid)
 {
 	if (!run_uid || !hex_read(run_uid, s->open_run, RUN_UID_LEN))

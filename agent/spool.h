@@ -47,6 +47,8 @@ uint64_t spool_next_seq(const struct spool *s);
 /* Finishes the writer's record with the next sequence number and stores it. It cannot fail: with
  * a full or broken disk the record goes to memory, and what memory cannot hold is a hole. */
 void spool_append(struct spool *s, struct record_writer *w, uint32_t run);
+/* The ordinal of a new run in our stream, from 1. */
+uint32_t spool_new_run(struct spool *s);
 /* Names the run that is open in this stream (NULL: none), so that a crash can be told. */
 void spool_set_open_run(struct spool *s, const char *run_uid);
 

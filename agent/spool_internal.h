@@ -57,6 +57,7 @@ struct spool {
 	unsigned char open_run[RUN_UID_LEN];
 	bool quiet;
 	unsigned int generation;
+	uint32_t runs; /* ordinals given in our stream */
 	/* what fdatasync has not confirmed */
 	struct strbuf unsynced;
 	uint64_t unsynced_first, unsynced_bytes;

@@ -402,9 +402,10 @@ static void load_segments(struct spool *s, struct stream *st)
 
 /* ---- old streams ---- */
 
+static const unsigned char no_run[RUN_UID_LEN];
+
 static void put_unclean(struct record_writer *w, const struct stream *st)
 {
-	static const unsigned char none[RUN_UID_LEN];
 	char uid[2 * RUN_UID_LEN + 1];
 	char *json;
 
@@ -415,7 +416,7 @@ static void put_unclean(struct record_writer *w, const struct stream *st)
 			 st->hex, (unsigned long long)st->next, (unsigned long long)st->next);
 	record_item_json(w, ITEM_GAP, json, strlen(json));
 	free(json);
-	if (!memcmp(st->open_run, none, sizeof(none)))
+	if (!memcmp(st->open_run, no_run, RUN_UID_LEN))
 		return;
 	hex_put(st->open_run, RUN_UID_LEN, uid);
 	json = xasprintf("{\"run_uid\":\"%s\",\"state\":\"aborted\",\"reason\":\"the agent ended "
@@ -465,8 +466,10 @@ static void adopt(struct spool *s, struct stream *st)
 		return;
 	}
 	if (!st->clean) {
+		bool in_run = memcmp(st->open_run, no_run, RUN_UID_LEN) != 0;
+
 		put_unclean(&s->gap_writer, st);
-		spool_append(s, &s->gap_writer, 0);
+		spool_append(s, &s->gap_writer, in_run ? spool_new_run(s) : 0);
 		spool_sync_now(s);
 		mark_closed(s, st);
 	}
@@ -587,8 +590,7 @@ int spool_open(const struct spool_conf *conf, struct spool **ret, struct err *re
 
 static void close_own(struct spool *s)
 {
-	static const unsigned char none[RUN_UID_LEN];
-	bool closed = !memcmp(s->open_run, none, sizeof(none));
+	bool closed = !memcmp(s->open_run, no_run, RUN_UID_LEN);
 
 	if (!s->degraded && s->own->next > 1 && s->own->dirfd >= 0) {
 		bool had = s->writing != NULL;

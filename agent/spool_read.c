@@ -358,6 +358,7 @@ void spool_fork(struct spool *s, const char *stream)
 	if (own) {
 		s->own = fresh;
 		s->generation++;
+		s->runs = 0;
 		memset(s->open_run, 0, sizeof(s->open_run));
 		spool_forget_unsynced(s);
 		if (!s->degraded || s->dirfd >= 0)
