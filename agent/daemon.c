@@ -110,8 +110,8 @@ static void watch(struct daemon *d, int64_t now)
 		return;
 	}
 	session_tick(d->session);
-	if (now - d->run_began_ns < d->conf.watch_ns)
-		return;
+	if (now - d->run_began_ns + d->conf.interval_ns / 2 < d->conf.watch_ns)
+		return; /* not at the tick that is nearest to the end */
 	end_run(d, NULL, "duration");
 	d->state_since_ns = now;
 	d->state = DRAINING;

@@ -176,7 +176,7 @@ static void cpuinfo_field(struct facts *f, const char *text, const char *name, c
 {
 	size_t len = strlen(name);
 
-	for (const char *line = text; line && *line && *line != '\n'; line = strchr(line, '\n')) {
+	for (const char *line = text; line; line = strchr(line, '\n')) {
 		const char *colon;
 		char value[256];
 
