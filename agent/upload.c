@@ -203,6 +203,8 @@ static void acked(struct upload *u, const struct reply *r)
 {
 	uint64_t next = (uint64_t)r->next_seq;
 
+	if (next > u->last + 1)
+		next = u->last + 1; /* nobody can have what was not sent */
 	spool_acked(u->spool, u->stream, next);
 	u->stats.acked_records += next - u->first;
 	if (r->server_ns)

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import struct
 import subprocess
 import threading
@@ -199,6 +200,8 @@ class Peer:
     def __init__(self, port=0):
         self.streams = {}  # id -> {"next", "records": [(first, last, Record)], "last_crc"}
         self.script = []
+        self.connections = set()
+        self.always = None  # like an entry of the script that stays
         self.requests = []  # (method, path, headers, body)
         self.order = []  # stream of each stored batch
         self.lock = threading.Lock()
@@ -207,6 +210,14 @@ class Peer:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self):
+                super().setup()
+                peer.connections.add(self.connection)
+
+            def finish(self):
+                peer.connections.discard(self.connection)
+                super().finish()
 
             def log_message(self, *_):
                 pass
@@ -224,6 +235,8 @@ class Peer:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 with peer.lock:
                     peer.requests.append((self.command, self.path, dict(self.headers), body))
+                    if peer.always and peer.always(self, body):
+                        return
                     while peer.script:
                         act = peer.script.pop(0)
                         if act(self, body):
@@ -250,6 +263,9 @@ class Peer:
     def stop(self):
         self.httpd.shutdown()
         self.httpd.server_close()
+        for c in list(self.connections):
+            with contextlib.suppress(OSError):
+                c.shutdown(socket.SHUT_RDWR)
 
     def answer(self, method, path, headers, body):
         if method == "GET":
@@ -277,10 +293,14 @@ class Peer:
         self.order.append(stream)
         return 200, {"next_seq": st["next"], "server_ns": time.time_ns()}
 
+    def records_unlocked(self, stream=None):
+        """For predicates of wait(), which holds the lock."""
+        return [r for s, st in self.streams.items() if stream in (None, s)
+                for _, _, r in st["records"]]
+
     def records(self, stream=None):
         with self.lock:
-            return [r for s, st in self.streams.items() if stream in (None, s)
-                    for _, _, r in st["records"]]
+            return self.records_unlocked(stream)
 
     def wait(self, predicate, timeout=20):
         end = time.monotonic() + timeout
