@@ -50,6 +50,10 @@ int compare_many(const struct compare_side *sides, size_t n, const struct compar
 int compare_single(const struct compare_side *side, const struct compare_options *o, json_t **ret,
 		   struct err *reterr) MUSTCHECK;
 
+/* How much a difference in a fact of the environment matters: "blocking", "warn", "tolerance" or
+ * "info". */
+const char *compare_fact_class(const char *key);
+
 /* Renderings of a document (or an items list); they compute nothing. */
 void compare_render_text(const json_t *doc, struct strbuf *out); /* <= 76 columns, ASCII */
 void compare_render_markdown(const json_t *doc, struct strbuf *out);

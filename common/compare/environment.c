@@ -70,6 +70,13 @@ static const char *class_name(enum fact_class c)
 	return names[c];
 }
 
+const char *compare_fact_class(const char *key)
+{
+	size_t at = class_of(key);
+
+	return class_name(at < ARRAY_LEN(classes) ? classes[at].class : FACT_WARN);
+}
+
 /* The distinct values of one fact in one side, as text. */
 struct values {
 	const char *v[8];
