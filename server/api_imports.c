@@ -153,7 +153,7 @@ static json_t *labels_json(const struct labels *l)
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < l->len; i++)
-		json_object_set_new(o, l->v[i].key, json_string(l->v[i].value));
+		json_object_set_new(o, l->v[i].key, js_text(l->v[i].value));
 	return o;
 }
 
@@ -377,6 +377,7 @@ static bool settle_known(struct import *im, const struct db_result *r)
 		}
 		im->runs[index] = (struct outcome){db_i64(r, i, 1), true};
 		im->import_id = db_i64(r, i, 2);
+		im->created_ns = db_time_ns(r, i, 7);
 	}
 	return true;
 }
@@ -451,6 +452,8 @@ static void job_run(void *ctx)
 	if (!j->rc && j->result.runs.len > RUNS_MAX)
 		j->rc = err_set(&j->err, ERR_LIMIT, "the file has %zu runs; at most %d at once",
 				j->result.runs.len, RUNS_MAX);
+	for (size_t i = 0; !j->rc && i < j->result.runs.len; i++)
+		run_store_clean(j->result.runs.v[i]);
 }
 
 /* The place stands in front of the message: "source:line:column: text" or "source:line: text". */

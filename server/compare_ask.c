@@ -145,6 +145,19 @@ static bool get_gate_mode(struct source *s, enum gate_mode *ret)
 	return !v || bad(s, "gate_mode", "one of normal, strict, prove");
 }
 
+/* "47us", or a number in the metric's unit. */
+static bool get_threshold(struct source *s, int64_t *ret)
+{
+	const char *v;
+	struct err err;
+
+	if (!get(s, "tail", &v) || !v || !*v)
+		return !v || !*v;
+	if ((parse_duration(v, ret, &err) && parse_i64(v, ret, &err)) || *ret <= 0)
+		return bad(s, "tail", "a threshold such as 47us");
+	return true;
+}
+
 static bool add_side(struct source *s, const char *name, const char *text, struct compare_ask *a)
 {
 	if (!text || !*text) {
@@ -206,7 +219,8 @@ static bool read_all(struct source *s, struct compare_ask *a)
 	    !get_list(s, "gate", a->rules, COMPARE_RULES_MAX, &a->n_rules) ||
 	    !get_gate_mode(s, &a->gate_mode) || !get_labels(s, &a->labels) ||
 	    !get_share(s, "ci", &a->confidence) || !get_share(s, "margin", &a->margin_rel) ||
-	    !get_flag(s, "anyway", &a->anyway) || !get_flag(s, "corrected", &a->corrected))
+	    !get_flag(s, "anyway", &a->anyway) || !get_flag(s, "corrected", &a->corrected) ||
+	    !get_threshold(s, &a->tail_threshold))
 		return false;
 	if (a->confidence != 0 && !(a->confidence >= 0.5 && a->confidence <= 0.9999))
 		return bad(s, "ci", "between 0.5 and 0.9999, as 0.95");
@@ -294,6 +308,12 @@ void compare_ask_query(const struct compare_ask *a, struct strbuf *out)
 	put(out, "primary", a->primary);
 	put(out, "factor", a->factor);
 	put(out, "labels", labels.data);
+	if (a->tail_threshold) {
+		char text[32];
+
+		(void)snprintf(text, sizeof(text), "%lld", (long long)a->tail_threshold);
+		put(out, "tail", text);
+	}
 	put(out, "anyway", a->anyway ? "true" : NULL);
 	put(out, "corrected", a->corrected ? "true" : NULL);
 	put_list(out, "gate", a->rules, a->n_rules);

@@ -71,6 +71,10 @@ static void on_work_done(void *ctx)
 	struct compare_work *w = ctx;
 	struct flow *f = w->flow;
 
+	if (w->rc == ERR_UNSUPPORTED) { /* the data have no such chart */
+		(void)reply_problem(f->req, 404, "no-chart", NULL, "%s", w->err.text);
+		return;
+	}
 	if (w->rc) {
 		(void)reply_err(f->req, &w->err);
 		return;

@@ -120,6 +120,7 @@ static int compare_edited(const struct compare_work *w, const struct compare_sid
 		.factor = w->ask.factor,
 		.anyway = w->ask.anyway,
 		.corrected = w->ask.corrected,
+		.tail_threshold = w->ask.tail_threshold,
 	};
 	int rc = compare(w, sides, &o, ret, reterr);
 	const struct metric_edit *e = rc ? NULL : edit_of(w, *ret);

@@ -1,5 +1,6 @@
 -- Runs that were imported from the same bytes. $1 SHA-256, $2 demo.
-select r.import_index, r.run_id, r.import_id, encode(r.labels_sha256, 'hex'), h.name, e.name, r.factors::text
+select r.import_index, r.run_id, r.import_id, encode(r.labels_sha256, 'hex'), h.name, e.name, r.factors::text,
+	i.created_at
 from rigstat.import i
 join rigstat.run r on r.import_id = i.import_id
 join rigstat.host h on h.host_id = r.host_id
