@@ -17,10 +17,17 @@ enum step api_run_edit(struct request *req);
 enum step api_run_breaches(struct request *req);
 enum step api_run_histogram(struct request *req);
 enum step api_run_quantiles(struct request *req);
+enum step api_runs_add(struct request *req);
+enum step api_export(struct request *req);
 
 /* api_compare.c, api_pins.c, api_suggest.c */
 enum step api_compare(struct request *req);
 enum step api_compare_gate(struct request *req);
+enum step api_compare_suggest(struct request *req);
+enum step api_pins(struct request *req);
+enum step api_pin(struct request *req);
+enum step api_pin_show(struct request *req);
+enum step api_unpin(struct request *req);
 
 /* api_imports.c, api_imports_list.c */
 enum step api_import(struct request *req);
@@ -29,3 +36,21 @@ enum step api_import_show(struct request *req);
 enum step api_import_bytes(struct request *req);
 enum step api_import_undo(struct request *req);
 enum step api_import_formats(struct request *req);
+
+/* api_hosts.c, api_experiments.c, api_environments.c, api_metrics.c */
+enum step api_hosts(struct request *req);
+enum step api_host(struct request *req);
+enum step api_host_edit(struct request *req);
+enum step api_experiments(struct request *req);
+enum step api_experiment(struct request *req);
+enum step api_environment(struct request *req);
+enum step api_environment_diff(struct request *req);
+enum step api_metrics(struct request *req);
+enum step api_metric(struct request *req);
+enum step api_metric_edit(struct request *req);
+
+/* api_status.c */
+enum step api_index(struct request *req);
+enum step api_openapi(struct request *req);
+enum step api_status(struct request *req);
+enum step api_demo_remove(struct request *req);

@@ -21,6 +21,8 @@ static const struct {
 	{"invalid-body", "Body cannot be read"},
 	{"cursor", "Cursor does not fit"},
 	{"import-syntax", "File cannot be read"},
+	{"no-runs", "No run matches"},
+	{"not-acceptable", "Format is not offered"},
 	{"already-imported", "Already imported with other labels"},
 };
 
@@ -49,21 +51,21 @@ enum step reply_fault(struct request *req, const struct fault *f, const char *fm
 	(void)vsnprintf(detail, sizeof(detail), fmt, ap);
 	va_end(ap);
 	(void)snprintf(type, sizeof(type), "/problems/%s", f->slug);
-	o = json_pack("{s:s, s:s, s:i, s:s, s:s, s:s}", "type", type, "title", title_of(f->slug),
-		      "status", f->status, "detail", detail, "instance", req->url, "request_id",
-		      req->id);
+	o = json_pack("{s:s, s:s, s:i, s:o, s:o, s:s}", "type", type, "title", title_of(f->slug),
+		      "status", f->status, "detail", js_text(detail), "instance", js_text(req->url),
+		      "request_id", req->id);
 	if (f->hint)
-		json_object_set_new(o, "hint", json_string(f->hint));
+		json_object_set_new(o, "hint", js_text(f->hint));
 	if (f->parameter || f->line) {
-		e = json_pack("{s:s}", "detail", detail);
+		e = json_pack("{s:o}", "detail", js_text(detail));
 		if (f->parameter)
-			json_object_set_new(e, "parameter", json_string(f->parameter));
+			json_object_set_new(e, "parameter", js_text(f->parameter));
 		if (f->line)
 			json_object_set_new(e, "line", json_integer((json_int_t)f->line));
 		if (f->column)
 			json_object_set_new(e, "column", json_integer((json_int_t)f->column));
 		if (f->suggestion && *f->suggestion)
-			json_object_set_new(e, "suggestion", json_string(f->suggestion));
+			json_object_set_new(e, "suggestion", js_text(f->suggestion));
 		json_object_set_new(o, "errors", json_pack("[o]", e));
 	}
 	text = json_dumps(o, JSON_COMPACT);
@@ -286,9 +288,41 @@ json_t *js_id(char prefix, int64_t id)
 	return id ? json_sprintf("%c_%lld", prefix, (long long)id) : json_null();
 }
 
+/* Bytes that are no UTF-8 become '?': texts cut inside a character, texts of foreign files. */
+static json_t *clean_text(const char *s)
+{
+	struct strbuf b CLEANUP(strbuf_done) = {0};
+
+	strbuf_puts(&b, "");
+	while (*s) {
+		size_t left = strlen(s), len;
+
+		for (len = 1; len <= 4 && len <= left; len++) {
+			json_t *one = json_stringn(s, len);
+
+			json_decref(one);
+			if (one)
+				break;
+		}
+		if (len <= 4 && len <= left) {
+			strbuf_add(&b, s, len);
+			s += len;
+		} else {
+			strbuf_putc(&b, '?');
+			s++;
+		}
+	}
+	return json_string(b.data ? b.data : "");
+}
+
 json_t *js_text(const char *s)
 {
-	return s ? json_string(s) : json_null();
+	json_t *j;
+
+	if (!s)
+		return json_null();
+	j = json_string(s);
+	return j ? j : clean_text(s);
 }
 
 json_t *js_text_or_null(const char *s)

@@ -6,6 +6,7 @@
 #include "server/ingest_check.h"
 
 #define PATCH_MAX  (64 * 1024)
+#define RUNS_MAX   (4 * 1024 * 1024)
 #define IMPORT_MAX (32 * 1024 * 1024)
 
 const struct route routes[] = {
@@ -14,7 +15,16 @@ const struct route routes[] = {
 	{HTTP_GET, "/readyz", SCOPE_NONE, 0, 0, api_readyz},
 	{HTTP_GET, "/metrics", SCOPE_NONE, 0, 0, api_self_metrics},
 	/* the REST API: docs/openapi.yaml */
+	{HTTP_GET, "/api/v1", SCOPE_READ, 0, 0, api_index},
+	{HTTP_GET, "/api/v1/openapi.json", SCOPE_NONE, 0, 0, api_openapi},
+	{HTTP_GET, "/api/v1/status", SCOPE_READ, 0, 0, api_status},
+	{HTTP_GET, "/api/v1/hosts", SCOPE_READ, 0, 0, api_hosts},
+	{HTTP_GET, "/api/v1/hosts/{host}", SCOPE_READ, 0, 0, api_host},
+	{HTTP_PATCH, "/api/v1/hosts/{host}", SCOPE_WRITE, PATCH_MAX, 0, api_host_edit},
+	{HTTP_GET, "/api/v1/experiments", SCOPE_READ, 0, 0, api_experiments},
+	{HTTP_GET, "/api/v1/experiments/{experiment}", SCOPE_READ, 0, 0, api_experiment},
 	{HTTP_GET, "/api/v1/runs", SCOPE_READ, 0, 0, api_runs},
+	{HTTP_POST, "/api/v1/runs", SCOPE_WRITE, RUNS_MAX, 30000, api_runs_add},
 	{HTTP_GET, "/api/v1/runs/facets", SCOPE_READ, 0, 0, api_runs_facets},
 	{HTTP_GET, "/api/v1/runs/{run}", SCOPE_READ, 0, 0, api_run},
 	{HTTP_PATCH, "/api/v1/runs/{run}", SCOPE_WRITE, PATCH_MAX, 0, api_run_edit},
@@ -23,6 +33,19 @@ const struct route routes[] = {
 	{HTTP_GET, "/api/v1/runs/{run}/breaches", SCOPE_READ, 0, 0, api_run_breaches},
 	{HTTP_GET, "/api/v1/compare", SCOPE_READ, 0, 0, api_compare},
 	{HTTP_GET, "/api/v1/compare/gate.txt", SCOPE_READ, 0, 0, api_compare_gate},
+	{HTTP_GET, "/api/v1/compare/suggest", SCOPE_READ, 0, 0, api_compare_suggest},
+	{HTTP_GET, "/api/v1/comparisons", SCOPE_READ, 0, 0, api_pins},
+	{HTTP_POST, "/api/v1/comparisons", SCOPE_WRITE, PATCH_MAX, 0, api_pin},
+	{HTTP_GET, "/api/v1/comparisons/{pin}", SCOPE_READ, 0, 0, api_pin_show},
+	{HTTP_DELETE, "/api/v1/comparisons/{pin}", SCOPE_WRITE, 0, 0, api_unpin},
+	{HTTP_GET, "/api/v1/environments/diff", SCOPE_READ, 0, 0, api_environment_diff},
+	{HTTP_GET, "/api/v1/environments/{sha256}", SCOPE_READ, 0, 0, api_environment},
+	{HTTP_GET, "/api/v1/metrics-catalog", SCOPE_READ, 0, 0, api_metrics},
+	{HTTP_GET, "/api/v1/metrics-catalog/{metric}", SCOPE_READ, 0, 0, api_metric},
+	{HTTP_PATCH, "/api/v1/metrics-catalog/{metric}", SCOPE_WRITE, PATCH_MAX, 0,
+	 api_metric_edit},
+	{HTTP_GET, "/api/v1/export", SCOPE_READ, 0, 0, api_export},
+	{HTTP_DELETE, "/api/v1/demo", SCOPE_WRITE, 0, 0, api_demo_remove},
 	{HTTP_GET, "/api/v1/imports", SCOPE_READ, 0, 0, api_imports},
 	{HTTP_POST, "/api/v1/imports", SCOPE_WRITE, IMPORT_MAX, 60000, api_import},
 	{HTTP_GET, "/api/v1/imports/formats", SCOPE_READ, 0, 0, api_import_formats},

@@ -13,6 +13,8 @@
 #define SERIES_MAX 2000
 #define NAME_MAX   128
 #define NOTES_MAX  1000
+#define LABELS_MAX 64
+#define LEVEL_MAX  1000
 
 static int check_name(const char *what, const char *s, struct err *reterr)
 {
@@ -21,6 +23,23 @@ static int check_name(const char *what, const char *s, struct err *reterr)
 	if (s && (!len || len > NAME_MAX || !text_is_clean(s, len)))
 		return err_set(reterr, ERR_INVALID,
 			       "%s '%.40s' must be clean text of 1 to %d bytes", what, s, NAME_MAX);
+	return 0;
+}
+
+static int check_labels(const char *what, const struct labels *l, struct err *reterr)
+{
+	if (l->len > LABELS_MAX)
+		return err_set(reterr, ERR_LIMIT, "%zu %ss; at most %d", l->len, what, LABELS_MAX);
+	for (size_t i = 0; i < l->len; i++) {
+		int rc = check_name(what, l->v[i].key, reterr);
+
+		if (rc)
+			return rc;
+		if (strlen(l->v[i].value) > LEVEL_MAX)
+			return err_set(reterr, ERR_LIMIT,
+				       "%s '%s': the value is longer than %d bytes", what,
+				       l->v[i].key, LEVEL_MAX);
+	}
 	return 0;
 }
 
@@ -240,6 +259,8 @@ static int check_run(const struct run *r, struct err *reterr)
 	if (r->series_len > SERIES_MAX)
 		return err_set(reterr, ERR_LIMIT, "the run has %zu series; at most %d",
 			       r->series_len, SERIES_MAX);
+	rc = check_labels("factor", &r->factors, reterr);
+	rc = rc ? rc : check_labels("tag", &r->tags, reterr);
 	for (size_t i = 0; i < r->series_len && !rc; i++) {
 		rc = check_name("metric", r->series[i].metric, reterr);
 		if (!rc && r->series[i].kind == SERIES_HIST)
@@ -327,4 +348,58 @@ int run_store_json(struct run *r, const struct run_store_place *place, char **re
 		*ret = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	return rc;
+}
+
+/* ---- texts of foreign files ---- */
+
+static void clean(char **s)
+{
+	json_t *j;
+	char *copy;
+
+	if (!*s || text_is_clean(*s, strlen(*s)))
+		return;
+	j = js_text(*s);
+	copy = xstrdup(json_string_value(j));
+	json_decref(j);
+	for (char *p = copy; *p; p++)
+		if (((unsigned char)*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f)
+			*p = ' ';
+	free(*s);
+	*s = copy;
+}
+
+static void clean_labels(struct labels *l)
+{
+	struct labels old = *l;
+
+	memset(l, 0, sizeof(*l));
+	for (size_t i = 0; i < old.len; i++) {
+		clean(&old.v[i].key);
+		clean(&old.v[i].value);
+		labels_set(l, old.v[i].key, old.v[i].value);
+	}
+	labels_done(&old);
+}
+
+void run_store_clean(struct run *r)
+{
+	char **texts[] = {&r->host, &r->experiment, &r->source, &r->boot_id, &r->excluded};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		clean(texts[i]);
+	clean_labels(&r->factors);
+	clean_labels(&r->tags);
+	for (size_t i = 0; i < r->notes_len; i++) {
+		clean(&r->notes[i].code);
+		clean(&r->notes[i].text);
+	}
+	for (size_t i = 0; i < r->series_len; i++) {
+		struct series *s = &r->series[i];
+		char **own[] = {&s->metric, &s->unit, &s->method, &s->reason};
+
+		for (size_t k = 0; k < ARRAY_LEN(own); k++)
+			clean(own[k]);
+		clean_labels(&s->labels);
+	}
 }

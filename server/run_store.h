@@ -15,3 +15,7 @@ struct run_store_place {
 /* Checks names and bounds, mints a uid when the run has none. *ret is malloc'd text. */
 int run_store_json(struct run *r, const struct run_store_place *place, char **ret,
 		   struct err *reterr) MUSTCHECK;
+
+/* Foreign files may have any bytes in their texts: makes every text of the run valid UTF-8 without
+ * control characters. */
+void run_store_clean(struct run *r);

@@ -25,11 +25,11 @@ static bool negative(enum selector_op op)
 }
 
 /* A prefix or glob as a LIKE pattern. */
-static unsigned int like_param(struct compiler *c, const char *pattern)
+static unsigned int like_param(struct sql *q, const char *pattern, bool prefix)
 {
 	struct strbuf b CLEANUP(strbuf_done) = {0};
-	bool glob = selector_is_glob(pattern);
 
+	strbuf_puts(&b, "");
 	for (const char *p = pattern; *p; p++) {
 		if (*p == '*') {
 			strbuf_putc(&b, '%');
@@ -45,9 +45,9 @@ static unsigned int like_param(struct compiler *c, const char *pattern)
 			strbuf_putc(&b, '\\');
 		strbuf_putc(&b, *p);
 	}
-	if (!glob)
+	if (prefix)
 		strbuf_putc(&b, '%');
-	return text_param(c, b.data);
+	return sql_param(q, P_TEXT(b.data ? b.data : ""));
 }
 
 /* `expr` op value, in version order, or as numbers when both are numbers. */
@@ -97,7 +97,8 @@ static void text_cond(struct compiler *c, const struct selector_term *t, enum se
 		break;
 	case SELECTOR_MATCH:
 	case SELECTOR_NOMATCH:
-		strbuf_printf(c->out, "%s like $%u::text", expr, like_param(c, t->values[0]));
+		strbuf_printf(c->out, "%s like $%u::text", expr,
+			      like_param(c->q, t->values[0], !selector_is_glob(t->values[0])));
 		break;
 	case SELECTOR_RANGE:
 		strbuf_puts(c->out, "true");
@@ -401,4 +402,9 @@ int selector_sql(const struct selector *s, struct sql *q, struct strbuf *out,
 		strbuf_puts(out, negative(t->op) ? "), false)" : "))");
 	}
 	return 0;
+}
+
+void sql_glob(struct sql *q, const char *expr, const char *pattern, struct strbuf *out)
+{
+	strbuf_printf(out, " and %s like $%u::text", expr, like_param(q, pattern, false));
 }

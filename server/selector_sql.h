@@ -10,3 +10,6 @@
  * q. ERR_INVALID: an id that is none; ret_fault (may be NULL) gets the column. */
 int selector_sql(const struct selector *s, struct sql *q, struct strbuf *out,
 		 struct selector_fault *ret_fault, struct err *reterr) MUSTCHECK;
+
+/* Appends " and <expr> like $n": a prefix-free glob, so "olab-*" or a whole name. */
+void sql_glob(struct sql *q, const char *expr, const char *pattern, struct strbuf *out);

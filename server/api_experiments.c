@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Experiments: GET /experiments and /experiments/{experiment}. */
+#include "server/api.h"
+
+#include "common/check.h"
+#include "common/parse.h"
+#include "server/api_common.h"
+#include "server/queries.h"
+#include "server/selector_sql.h"
+#include "server/server.h"
+
+enum {
+	E_ID,
+	E_NAME,
+	E_UID,
+	E_DESIGN,
+	E_NOTE,
+	E_DEMO,
+	E_UNIQUE,
+	E_HOSTS,
+	E_TOTAL,
+	E_OK,
+	E_RUNNING,
+	E_FAILED,
+	E_EXCLUDED,
+	E_STARTED,
+	E_ENDED,
+	E_METRICS,
+	E_CELLS,
+	E_KEY,
+};
+
+#define SIDES_MAX 6
+
+struct list {
+	struct request *req;
+	struct sql sql;
+	struct page page;
+	bool one;
+};
+
+static void list_free(void *ctx)
+{
+	struct list *l = ctx;
+
+	sql_done(&l->sql);
+	page_done(&l->page);
+	free(l);
+}
+
+static json_t *loads(const struct db_result *r, size_t row, unsigned int col)
+{
+	json_t *v = json_loads(db_text(r, row, col), 0, NULL);
+
+	CHECK(v);
+	return v;
+}
+
+/* Adds the level to the factor's list when it is new. */
+static void add_level(json_t *factors, const char *name, const char *level)
+{
+	json_t *f = NULL, *levels, *v;
+	size_t i;
+
+	json_array_foreach(factors, i, v) if (!strcmp(json_string_value(json_object_get(v, "name")),
+						      name)) f = v;
+	if (!f) {
+		f = json_pack("{s:s, s:[]}", "name", name, "levels");
+		json_array_append_new(factors, f);
+	}
+	levels = json_object_get(f, "levels");
+	json_array_foreach(levels, i, v) if (!strcmp(json_string_value(v), level)) return;
+	json_array_append_new(levels, json_string(level));
+}
+
+/* The design's factors, or what the runs have. */
+static json_t *factors_json(const json_t *design, const json_t *cells)
+{
+	json_t *factors = json_object_get(design, "factors"), *cell, *v;
+	const char *name;
+	size_t i;
+
+	if (json_array_size(factors))
+		return json_incref(factors);
+	factors = json_array();
+	json_array_foreach((json_t *)cells, i, cell) json_object_foreach(
+		json_object_get(cell, "factors"), name, v) if (json_is_string(v))
+		add_level(factors, name, json_string_value(v));
+	return factors;
+}
+
+/* Adds the selector of each cell: the experiment by its name when that is enough. */
+static void select_cells(json_t *cells, const char *name, bool unique, int64_t id)
+{
+	char number[32];
+	json_t *cell, *v;
+	const char *factor;
+	size_t i;
+
+	(void)snprintf(number, sizeof(number), "e_%lld", (long long)id);
+	json_array_foreach(cells, i, cell)
+	{
+		struct strbuf s CLEANUP(strbuf_done) = {0};
+
+		selector_print_eq("experiment", unique ? name : number, &s);
+		json_object_foreach(json_object_get(cell, "factors"), factor,
+				    v) if (json_is_string(v))
+			selector_print_eq(factor, json_string_value(v), &s);
+		json_object_set_new(cell, "selector", json_string(s.data));
+	}
+}
+
+/* The page that compares the first cell with the others. */
+static json_t *compare_link(const json_t *cells)
+{
+	struct strbuf url CLEANUP(strbuf_done) = {0};
+	size_t i;
+	json_t *cell;
+
+	if (json_array_size(cells) < 2)
+		return json_null();
+	strbuf_puts(&url, "/compare");
+	json_array_foreach((json_t *)cells, i, cell)
+	{
+		if (i == SIDES_MAX)
+			break;
+		strbuf_puts(&url, i ? "&b=" : "?a=");
+		url_escape(&url, json_string_value(json_object_get(cell, "selector")));
+	}
+	return json_string(url.data);
+}
+
+static json_t *get_or_null(const json_t *o, const char *key)
+{
+	json_t *v = json_object_get(o, key);
+
+	return v ? json_incref(v) : json_null();
+}
+
+static json_t *experiment_json(const struct db_result *r, size_t row)
+{
+	json_t *design = loads(r, row, E_DESIGN), *cells = loads(r, row, E_CELLS),
+	       *o = json_object();
+
+	json_object_set_new(o, "id", js_id('e', db_i64(r, row, E_ID)));
+	json_object_set_new(o, "name", json_string(db_text(r, row, E_NAME)));
+	json_object_set_new(o, "uid", js_text(db_text_or_null(r, row, E_UID)));
+	json_object_set_new(o, "hosts", loads(r, row, E_HOSTS));
+	json_object_set_new(o, "factors", factors_json(design, cells));
+	json_object_set_new(o, "order", get_or_null(design, "order"));
+	json_object_set_new(o, "runs_per_cell", get_or_null(design, "runs_per_cell"));
+	json_object_set_new(o, "total_runs", get_or_null(design, "total_runs"));
+	json_object_set_new(o, "runs",
+			    json_pack("{s:I, s:I, s:I, s:I, s:I}", "total",
+				      (json_int_t)db_i64(r, row, E_TOTAL), "ok",
+				      (json_int_t)db_i64(r, row, E_OK), "running",
+				      (json_int_t)db_i64(r, row, E_RUNNING), "failed",
+				      (json_int_t)db_i64(r, row, E_FAILED), "excluded",
+				      (json_int_t)db_i64(r, row, E_EXCLUDED)));
+	json_object_set_new(o, "metrics", loads(r, row, E_METRICS));
+	json_object_set_new(o, "started", js_time(db_i64(r, row, E_STARTED)));
+	json_object_set_new(o, "ended", js_time(db_i64(r, row, E_ENDED)));
+	json_object_set_new(o, "demo", json_boolean(db_bool(r, row, E_DEMO)));
+	json_object_set_new(o, "note", js_text_or_null(db_text(r, row, E_NOTE)));
+	select_cells(cells, db_text(r, row, E_NAME), db_bool(r, row, E_UNIQUE),
+		     db_i64(r, row, E_ID));
+	json_object_set_new(o, "compare", compare_link(cells));
+	json_object_set_new(o, "cells", cells);
+	json_decref(design);
+	return o;
+}
+
+static void on_rows(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct list *l = ctx;
+	size_t limit = (size_t)l->page.limit, shown;
+	json_t *items;
+
+	if (err) {
+		(void)reply_err(l->req, err);
+		return;
+	}
+	if (l->one) {
+		if (db_rows(r))
+			(void)reply_json(l->req, 200, experiment_json(r, 0));
+		else
+			(void)reply_problem(l->req, 404, "not-found",
+					    "Experiments are listed at /api/v1/experiments.",
+					    "there is no experiment '%s'",
+					    request_path(l->req, "experiment"));
+		return;
+	}
+	shown = db_rows(r) > limit ? limit : db_rows(r);
+	items = json_array();
+	for (size_t i = 0; i < shown; i++)
+		json_array_append_new(items, experiment_json(r, i));
+	(void)reply_json(l->req, 200,
+			 json_pack("{s:o, s:o}", "items", items, "next",
+				   page_next(l->req, &l->page, db_rows(r) > limit,
+					     shown ? db_text(r, shown - 1, E_KEY) : "",
+					     shown ? db_i64(r, shown - 1, E_ID) : 0)));
+}
+
+static const struct page_sort sorts[] = {{"-id", "e.experiment_id", true, false}, {0}};
+
+static struct list *list_new(struct request *req)
+{
+	struct list *l = xcalloc(1, sizeof(*l));
+
+	l->req = req;
+	req->ctx = l;
+	req->ctx_free = list_free;
+	sql_init(&l->sql, &Q_EXPERIMENTS_LIST, NULL, 0);
+	return l;
+}
+
+static enum step run_list(struct list *l, const char *where)
+{
+	sql_replace(&l->sql, "true /*where*/", where);
+	page_sql(&l->page, &l->sql, "e.experiment_id");
+	sql_run(&l->sql, l->req->server->db, &l->req->pending, on_rows, l);
+	return STEP_WAIT;
+}
+
+enum step api_experiments(struct request *req)
+{
+	static const char *const names[] = {"host", "name", "demo", "limit", "cursor", NULL};
+	const char *host = request_query(req, "host"), *name = request_query(req, "name");
+	struct strbuf where CLEANUP(strbuf_done) = {0};
+	struct list *l;
+	bool demo;
+
+	if (!api_params(req, names) || !api_flag(req, "demo", &demo))
+		return STEP_DONE;
+	l = list_new(req);
+	if (!page_read(req, sorts, &l->page))
+		return STEP_DONE;
+	strbuf_puts(&where, "true");
+	if (host)
+		strbuf_printf(
+			&where,
+			" and exists (select from rigstat.run r join rigstat.host h on h.host_id = "
+			"r.host_id where r.experiment_id = e.experiment_id and r.deleted_at is "
+			"null "
+			"and h.name = $%u::text)",
+			sql_param(&l->sql, P_TEXT(host)));
+	if (name)
+		sql_glob(&l->sql, "e.name", name, &where);
+	if (request_query(req, "demo"))
+		strbuf_printf(&where, " and e.demo = $%u::boolean",
+			      sql_param(&l->sql, P_BOOL(demo)));
+	return run_list(l, where.data);
+}
+
+/* e_1, or a name: then the newest of that name. */
+enum step api_experiment(struct request *req)
+{
+	static const char *const none[] = {NULL};
+	const char *text = request_path(req, "experiment");
+	char *where CLEANUP(freep) = NULL;
+	struct list *l;
+	int64_t id;
+
+	if (!api_params(req, none))
+		return STEP_DONE;
+	l = list_new(req);
+	l->one = true;
+	l->page.limit = 1;
+	l->page.sort = &sorts[0];
+	if (text[0] == 'e' && text[1] == '_' && !parse_i64(text + 2, &id, NULL))
+		where = xasprintf("e.experiment_id = $%u::bigint", sql_param(&l->sql, P_I64(id)));
+	else
+		where = xasprintf("e.name = $%u::text", sql_param(&l->sql, P_TEXT(text)));
+	return run_list(l, where);
+}
