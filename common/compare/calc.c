@@ -414,3 +414,8 @@ void calc_mean_interval(double n, double avg, double sdev, double conf, double *
 	*ret_lo = avg - half;
 	*ret_hi = avg + half;
 }
+
+double calc_chi2_p(double chi2, double df)
+{
+	return pchisq(chi2, df, 0, 0);
+}

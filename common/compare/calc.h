@@ -72,6 +72,9 @@ void calc_heterogeneity(const double *d, const double *se, size_t n,
 /* Holm; NAN entries are not counted. */
 void calc_holm(const double *p, size_t n, double *out);
 
+/* Upper tail of chi-square. */
+double calc_chi2_p(double chi2, double df);
+
 /* Trend over ordered groups, one after another in x. */
 struct calc_trend {
 	bool tested, exact;

@@ -152,10 +152,11 @@ static json_t *side_json(const struct cmp *c, int s)
 {
 	const struct side *side = &c->side[s];
 	double n = c->data == DATA_SUMMARY ? (double)side->summary.n : (double)c->plan.n[s];
-	json_t *j = PACK("{s:o,s:o,s:o,s:o,s:I,s:s,s:s}", "name", json_text(side_name(c, s)),
-			 "selector", json_text(side->in->selector), "factors", side_factors(side),
-			 "n", json_num(n), "runs_counted", (json_int_t)side->n, "replicate",
-			 replicate_name(c->plan.replicate), "data", data_name(c->data));
+	json_t *j = PACK("{s:s,s:o,s:o,s:o,s:o,s:I,s:s,s:s}", "letter", s ? c->b : "A", "name",
+			 json_text(side_name(c, s)), "selector", json_text(side->in->selector),
+			 "factors", side_factors(side), "n", json_num(n), "runs_counted",
+			 (json_int_t)side->n, "replicate", replicate_name(c->plan.replicate),
+			 "data", data_name(c->data));
 
 	json_object_update_new(j, PACK("{s:I,s:I,s:I,s:I,s:I,s:o,s:o}", "samples",
 				       (json_int_t)side->samples, "lost", (json_int_t)side->lost,
@@ -431,10 +432,12 @@ int compare_single(const struct compare_side *side, const struct compare_options
 	return r;
 }
 
-int compare_document(const struct compare_side *a, const struct compare_side *b,
-		     const struct compare_options *o, json_t **ret, struct err *reterr)
+int compare_lettered(const struct compare_side *a, const struct compare_side *b,
+		     const struct compare_options *o, const char *letter, json_t **ret,
+		     struct err *reterr)
 {
-	struct cmp c = {.o = o, .side = {{.in = a, .tag = "a"}, {.in = b, .tag = "b"}}};
+	struct cmp c = {
+		.o = o, .b = letter, .side = {{.in = a, .tag = "a"}, {.in = b, .tag = "b"}}};
 	int r;
 
 	c.reasons = json_array();
@@ -445,4 +448,10 @@ int compare_document(const struct compare_side *a, const struct compare_side *b,
 		*ret = to_json(&c);
 	cmp_done(&c);
 	return r;
+}
+
+int compare_document(const struct compare_side *a, const struct compare_side *b,
+		     const struct compare_options *o, json_t **ret, struct err *reterr)
+{
+	return compare_lettered(a, b, o, "B", ret, reterr);
 }

@@ -103,7 +103,7 @@ static void say_flatness(const struct cmp *c, int s, const struct staircase *st,
 		snprintf(p, sizeof(p), "p = %.0e", st->p_flat);
 	else
 		snprintf(p, sizeof(p), "p = %.2g", st->p_flat);
-	strbuf_printf(out, " %s: %.0f samples from %s to %s ", s ? "B" : "A", st->count, from, to);
+	strbuf_printf(out, " %s: %.0f samples from %s to %s ", s ? c->b : "A", st->count, from, to);
 	if (st->hump) {
 		char a[40], b[40];
 
@@ -134,8 +134,11 @@ static void say_sections(const struct cmp *c, int s, const struct staircase *st,
 
 		if (!t->stable || st->hump)
 			continue;
-		strbuf_printf(out, "%s about %s (%s to %s, %.3g a second)",
-			      first ? (s ? " B: sections of" : " A: sections of") : " and",
+		if (first)
+			strbuf_printf(out, " %s: sections of", s ? c->b : "A");
+		else
+			strbuf_puts(out, " and");
+		strbuf_printf(out, " about %s (%s to %s, %.3g a second)",
 			      value_text(c, (double)(t->edge - base), length, sizeof(length)),
 			      value_text(c, t->edge_lo - (double)base, lo, sizeof(lo)),
 			      value_text(c, t->edge_hi - (double)base, hi, sizeof(hi)),
@@ -259,8 +262,8 @@ json_t *blame_json(struct cmp *c)
 		json_decref(list);
 		return json_null();
 	}
-	snprintf(basis, sizeof(basis), "%.0f of %.0f breaches read in A, %.0f of %.0f in B",
-		 b[0].read, b[0].breaches, b[1].read, b[1].breaches);
+	snprintf(basis, sizeof(basis), "%.0f of %.0f breaches read in A, %.0f of %.0f in %s",
+		 b[0].read, b[0].breaches, b[1].read, b[1].breaches, c->b);
 	return PACK("{s:o,s:s,s:[o,o],s:[o,o]}", "causes", list, "basis", basis, "read",
 		    json_num(b[0].read), json_num(b[1].read), "breaches", json_num(b[0].breaches),
 		    json_num(b[1].breaches));

@@ -130,6 +130,7 @@ struct host_result {
 
 struct cmp {
 	const struct compare_options *o;
+	const char *b;	      /* letter of side B in sentences: "B", in a list "C" ... */
 	struct metric metric; /* resolved: unit, direction, margin */
 	char *title;	      /* owned */
 	bool unit_is_ns;
@@ -208,6 +209,11 @@ json_t *hypothesis_json(struct cmp *c);
 json_t *blame_json(struct cmp *c);
 json_t *charts_json(struct cmp *c);
 json_t *methods_json(struct cmp *c);
+
+/* compare_document() with the letter of side B. */
+int compare_lettered(const struct compare_side *a, const struct compare_side *b,
+		     const struct compare_options *o, const char *letter, json_t **ret,
+		     struct err *reterr) MUSTCHECK;
 
 /* null when not finite */
 json_t *json_num(double v);

@@ -118,10 +118,10 @@ static void put_row(const json_t *item, const json_t *row, struct strbuf *out)
 	struct scale s = render_scale(row, &typical);
 	char cell[40];
 
-	strbuf_printf(out, "%-10.10s%s", render_str(row, "stat"), render_letter(item, "a"));
+	strbuf_printf(out, "%-11.11s%s", render_str(row, "stat"), render_letter(item, "a"));
 	put_cells(json_object_get(row, "a"), s, typical, out);
 	put_relative(delta, out);
-	strbuf_printf(out, "\n%9.9s %s", s.unit, render_letter(item, "b"));
+	strbuf_printf(out, "\n%10.10s %s", s.unit, render_letter(item, "b"));
 	put_cells(json_object_get(row, "b"), s, typical, out);
 	format_scaled(s, change, typical, cell, sizeof(cell));
 	strbuf_printf(out, "  %s%-8s %s\n",
@@ -223,14 +223,14 @@ static void put_single(const json_t *item, struct strbuf *out)
 
 	put_side(item, "b", out);
 	put_metric(item, out);
-	strbuf_printf(out, "\n%11s %7s %7s %7s %7s %7s\n", "", "min", "avg", "max", "sdev",
+	strbuf_printf(out, "\n%12s %7s %7s %7s %7s %7s\n", "", "min", "avg", "max", "sdev",
 		      "range");
 	json_array_foreach(json_object_get(item, "rows"), i, row)
 	{
 		double typical;
 		struct scale s = render_scale(row, &typical);
 
-		strbuf_printf(out, "%-11.11s", render_str(row, "stat"));
+		strbuf_printf(out, "%-12.12s", render_str(row, "stat"));
 		put_cells(json_object_get(row, "b"), s, typical, out);
 		strbuf_printf(out, " %s\n", s.unit);
 	}
@@ -249,7 +249,7 @@ static void put_item(const json_t *item, struct strbuf *out)
 	put_side(item, "a", out);
 	put_side(item, "b", out);
 	put_metric(item, out);
-	strbuf_printf(out, "\n%11s %7s %7s %7s %7s %7s %9s\n", "", "min", "avg", "max", "sdev",
+	strbuf_printf(out, "\n%12s %7s %7s %7s %7s %7s %9s\n", "", "min", "avg", "max", "sdev",
 		      "range", "B-A");
 	out->data[out->len - 4] = *render_letter(item, "b");
 	json_array_foreach(json_object_get(item, "rows"), i, row) put_row(item, row, out);
@@ -261,12 +261,46 @@ static void put_item(const json_t *item, struct strbuf *out)
 	put_cautions(item, out);
 }
 
+/* The sides of a list in one table, before the pairs. */
+static void put_overview(const json_t *doc, struct strbuf *out)
+{
+	const json_t *first = render_item(doc, 0), *item, *row;
+	size_t k;
+
+	strbuf_printf(out, "%-14s", "all sides");
+	strbuf_printf(out, " %9s", "A");
+	for (size_t i = 0; (item = render_item(doc, i)); i++)
+		strbuf_printf(out, " %9s", render_letter(item, "b"));
+	strbuf_putc(out, '\n');
+	json_array_foreach(json_object_get(first, "rows"), k, row)
+	{
+		char cell[40];
+		double typical;
+		struct scale s = render_scale(row, &typical);
+		double v = render_num(json_object_get(row, "a"), "avg");
+
+		strbuf_printf(out, "%-10.10s %3.3s %9s", render_str(row, "stat"), s.unit,
+			      format_scaled(s, v, typical, cell, sizeof(cell)));
+		for (size_t i = 0; (item = render_item(doc, i)); i++) {
+			const json_t *other = json_array_get(json_object_get(item, "rows"), k);
+
+			v = render_num(json_object_get(other, "b"), "avg");
+			strbuf_printf(out, " %9s",
+				      format_scaled(s, v, typical, cell, sizeof(cell)));
+		}
+		strbuf_putc(out, '\n');
+	}
+}
+
 static void put_trend(const json_t *doc, struct strbuf *out)
 {
 	const json_t *trend = json_object_get(doc, "trend");
+	const json_t *guess = json_object_get(doc, "prediction");
 
 	if (json_is_object(trend))
-		put_wrapped(out, "\ntrend: ", 7, render_str(trend, "text"));
+		put_wrapped(out, "trend: ", 7, render_str(trend, "text"));
+	if (json_is_object(guess))
+		put_wrapped(out, "hypothesis: ", 7, render_str(guess, "text"));
 }
 
 static void put_gate(const json_t *doc, struct strbuf *out)
@@ -292,11 +326,15 @@ void compare_render_text(const json_t *doc, struct strbuf *out)
 {
 	const json_t *item;
 
+	if (json_array_size(json_object_get(doc, "items")) > 1) {
+		put_overview(doc, out);
+		put_trend(doc, out);
+		strbuf_puts(out, "\n----\n\n");
+	}
 	for (size_t i = 0; (item = render_item(doc, i)); i++) {
 		if (i)
 			strbuf_puts(out, "\n----\n\n");
 		put_item(item, out);
 	}
-	put_trend(doc, out);
 	put_gate(doc, out);
 }

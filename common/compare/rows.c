@@ -254,10 +254,10 @@ static bool resolvable(const struct cmp *c, const struct plan *p, struct row *r)
 	}
 	if (r->at_least[0] || r->at_least[1]) {
 		snprintf(r->caution, sizeof(r->caution),
-			 "beyond the histogram's range in side %s: a lower bound, not judged",
-			 r->at_least[0] && r->at_least[1] ? "A and B"
-			 : r->at_least[0]		  ? "A"
-							  : "B");
+			 "beyond the histogram's range in %s: a lower bound, not judged",
+			 r->at_least[0] && r->at_least[1] ? "both sides"
+			 : r->at_least[0]		  ? "side A"
+							  : "the other side");
 		return false;
 	}
 	if (r->stat.kind == STAT_QUANTILE && r->beyond_min < BEYOND_AT_LEAST - 1e-6) {
@@ -430,7 +430,9 @@ static void want_defaults(struct cmp *c)
 		CHECK(stat_parse("max", false, &s, &e) == 0);
 		want_row(c, &s);
 	}
-	if (c->data != DATA_SUMMARY && (c->plan.n[0] < 2 || c->plan.n[1] < 2))
+	/* One run has no spread, and that of hosts is not the runs'. */
+	if (c->data != DATA_SUMMARY &&
+	    (c->plan.n[0] < 2 || c->plan.n[1] < 2 || c->plan.replicate == REPLICATE_HOST))
 		return;
 	CHECK(stat_parse("sdev", false, &s, &e) == 0);
 	want_row(c, &s);

@@ -72,7 +72,7 @@ static void put_unclear(const struct cmp *c, const struct row *r, struct strbuf 
 		return;
 	}
 	if (r->reading == READING_LOWER || r->reading == READING_HIGHER) {
-		strbuf_printf(out, "B is %s: ", r->effect.abs < 0 ? "lower" : "higher");
+		strbuf_printf(out, "%s is %s: ", c->b, r->effect.abs < 0 ? "lower" : "higher");
 		put_change(c, r, out);
 		strbuf_printf(out, "; whether that is better is not known for %s.", c->title);
 		return;
@@ -96,7 +96,7 @@ static void put_mixed(const struct cmp *c, struct strbuf *out)
 {
 	bool first = true;
 
-	strbuf_puts(out, "B is better in one respect and worse in another: ");
+	strbuf_printf(out, "%s is better in one respect and worse in another: ", c->b);
 	for (int want = READING_BETTER; want <= READING_WORSE; want++) {
 		for (size_t i = 0; i < c->n_rows; i++) {
 			if ((int)c->rows[i].reading != want || c->rows[i].role == ROLE_EXTRA)
@@ -111,16 +111,24 @@ static void put_mixed(const struct cmp *c, struct strbuf *out)
 	strbuf_putc(out, '.');
 }
 
+/* The centre, the primary statistic, how many are beyond the threshold, and the largest. */
+static bool worth_saying(const struct row *r)
+{
+	if (r->role == ROLE_PRIMARY || r->stat.kind == STAT_OVER || r->stat.kind == STAT_MAX)
+		return true;
+	return r->stat.kind == STAT_QUANTILE && r->stat.q == 0.5;
+}
+
 static void put_not_enough(const struct cmp *c, struct strbuf *out)
 {
 	size_t shown = 0;
 
 	strbuf_printf(out, "Too few %ss to tell a difference from noise; the numbers: ",
 		      replicate_name(c->plan.replicate));
-	for (size_t i = 0; i < c->n_rows && shown < 3; i++) {
+	for (size_t i = 0; i < c->n_rows && shown < 4; i++) {
 		const struct row *r = &c->rows[i];
 
-		if (r->role == ROLE_SPREAD || !isfinite(r->sum[0].avg) || !isfinite(r->sum[1].avg))
+		if (!isfinite(r->sum[0].avg) || !isfinite(r->sum[1].avg) || !worth_saying(r))
 			continue;
 		strbuf_puts(out, shown++ ? ", " : "");
 		put_change(c, r, out);
@@ -134,6 +142,28 @@ static void put_forbidden(const struct cmp *c, struct strbuf *out)
 	const char *text = json_string_value(json_object_get(first, "text"));
 
 	strbuf_printf(out, "Not comparable: %s.", text ? text : "see the reasons");
+}
+
+/* Beside a primary statistic that shows nothing: what is clear elsewhere, the largest first. */
+static void put_elsewhere(const struct cmp *c, struct strbuf *out)
+{
+	const struct row *best = NULL;
+
+	for (size_t i = 0; i < c->n_rows; i++) {
+		const struct row *r = &c->rows[i];
+
+		if (r->role == ROLE_PRIMARY || r->role == ROLE_EXTRA || r->role == ROLE_SPREAD)
+			continue;
+		if (r->reading < READING_BETTER)
+			continue;
+		if (!best || fabs(r->effect.rel) > fabs(best->effect.rel))
+			best = r;
+	}
+	if (!best)
+		return;
+	strbuf_puts(out, " Clear elsewhere: ");
+	put_change(c, best, out);
+	strbuf_printf(out, ", %s.", reading_name(best->reading));
 }
 
 /* Beside the word: a spread that changed. */
@@ -169,7 +199,7 @@ static void put_settled(const struct cmp *c, const struct row *r, struct strbuf 
 			      format_percent(c->margin, false, margin, sizeof(margin)));
 		return;
 	}
-	strbuf_printf(out, "B is %s: ", word_name(c->word));
+	strbuf_printf(out, "%s is %s: ", c->b, word_name(c->word));
 	put_change(c, r, out);
 	strbuf_putc(out, '.');
 }
@@ -198,5 +228,7 @@ void sentence_make(struct cmp *c)
 		put_forbidden(c, out);
 		break;
 	}
+	if (c->word == WORD_UNCLEAR || c->word == WORD_SAME)
+		put_elsewhere(c, out);
 	put_spread(c, out);
 }

@@ -55,21 +55,21 @@ static bool methods_differ(struct cmp *c)
 	const struct side *a = &c->side[0], *b = &c->side[1];
 
 	if (a->unit && b->unit && strcmp(a->unit, b->unit) != 0) {
-		cmp_reason(c, "different_units", "%s is in %s in A and in %s in B", c->metric.name,
-			   a->unit, b->unit);
+		cmp_reason(c, "different_units", "%s is in %s in A and in %s in %s", c->metric.name,
+			   a->unit, b->unit, c->b);
 		return true;
 	}
 	if (!a->method || !b->method || !strcmp(a->method, b->method)) {
 		if (!a->method != !b->method)
 			cmp_reason(c, "method_unknown",
 				   "how side %s was measured is not recorded; side %s used %s",
-				   a->method ? "B" : "A", a->method ? "A" : "B",
+				   a->method ? c->b : "A", a->method ? "A" : c->b,
 				   a->method ? a->method : b->method);
 		return false;
 	}
 	cmp_reason(c, "different_methods",
-		   "A was measured by %s, B by %s: their values are never compared", a->method,
-		   b->method);
+		   "A was measured by %s, %s by %s: their values are never compared", a->method,
+		   c->b, b->method);
 	return true;
 }
 
@@ -109,7 +109,7 @@ static bool hosts_block(struct cmp *c)
 		cmp_reason(c, "unbalanced_hosts",
 			   "%s has runs on side %s only: a difference may be the host. Compare the "
 			   "same hosts on both sides",
-			   *c->hosts[h] ? c->hosts[h] : "a host without a name", a ? "A" : "B");
+			   *c->hosts[h] ? c->hosts[h] : "a host without a name", a ? "A" : c->b);
 		return !c->o->anyway;
 	}
 	return false;
@@ -194,20 +194,20 @@ static void explain_data(struct cmp *c)
 			   !strcmp(c->metric.primary, "mean") ? "p99" : c->metric.primary,
 			   c->rows[c->primary].stat.name);
 	if (a->lost + b->lost)
-		cmp_reason(c, "lost_samples", "lost samples: %s in A, %s in B",
+		cmp_reason(c, "lost_samples", "lost samples: %s in A, %s in %s",
 			   format_count(a->lost, la, sizeof(la)),
-			   format_count(b->lost, lb, sizeof(lb)));
+			   format_count(b->lost, lb, sizeof(lb)), c->b);
 	if (a->missed + b->missed)
-		cmp_reason(c, "missed_periods", "missed periods: %s in A, %s in B",
+		cmp_reason(c, "missed_periods", "missed periods: %s in A, %s in %s",
 			   format_count(a->missed, la, sizeof(la)),
-			   format_count(b->missed, lb, sizeof(lb)));
+			   format_count(b->missed, lb, sizeof(lb)), c->b);
 	if (a->overflow + b->overflow)
-		cmp_reason(c, "overflow", "beyond the histogram's range: %s in A, %s in B",
+		cmp_reason(c, "overflow", "beyond the histogram's range: %s in A, %s in %s",
 			   format_count(a->overflow, la, sizeof(la)),
-			   format_count(b->overflow, lb, sizeof(lb)));
+			   format_count(b->overflow, lb, sizeof(lb)), c->b);
 	if (a->labels && b->labels && strcmp(a->labels, b->labels) != 0)
-		cmp_reason(c, "labels_differ", "the sides merge different series (A: %s; B: %s)",
-			   *a->labels ? a->labels : "unlabelled",
+		cmp_reason(c, "labels_differ", "the sides merge different series (A: %s; %s: %s)",
+			   *a->labels ? a->labels : "unlabelled", c->b,
 			   *b->labels ? b->labels : "unlabelled");
 	if (json_array_size(unexpected))
 		cmp_reason(c, "environment_differs", "not asked for, but different: %s",
@@ -230,9 +230,9 @@ static void explain_host_results(struct cmp *c)
 	if (!c->n_host_results)
 		return;
 	cmp_reason(c, "hosts",
-		   "%s is %s in B on %zu of %zu hosts; by itself %zu better, %zu worse, "
+		   "%s is %s in %s on %zu of %zu hosts; by itself %zu better, %zu worse, "
 		   "%zu without a clear difference",
-		   c->rows[c->primary].stat.name, fell ? "lower" : "higher", agree,
+		   c->rows[c->primary].stat.name, fell ? "lower" : "higher", c->b, agree,
 		   c->n_host_results, better, worse, unclear);
 	if (c->heterogeneity.tested && c->heterogeneity.p < 0.05)
 		cmp_reason(c, "hosts_disagree",
