@@ -110,7 +110,9 @@ static double interpolate(const struct hist *h, double q, const struct hist_quan
 		if (h->b[i].hi - h->b[i].lo <= 1) /* exact values */
 			return lo;
 		v = lo + (rank - below) / n * ((double)h->b[i].hi - lo);
-		return fmin(fmax(v, (double)at->lo), (double)at->hi);
+		if (h->has_max)
+			v = fmin(v, (double)h->max);
+		return h->has_min ? fmax(v, (double)h->min) : v;
 	}
 	return (double)at->lo;
 }

@@ -90,7 +90,8 @@ static inline void synth_hists(struct runs *ret)
 
 	assert_non_null(doc);
 	free(text);
-	json_array_foreach(json_object_get(doc, "runs"), i, run) {
+	json_array_foreach(json_object_get(doc, "runs"), i, run)
+	{
 		struct run *r = run_new(RUN_MEASURED);
 		struct series *s = run_add_series(r, "wakeup_latency", SERIES_HIST, "ns");
 		struct err e;
@@ -101,11 +102,10 @@ static inline void synth_hists(struct runs *ret)
 		labels_set(&r->factors, "arm", json_string_value(json_object_get(run, "arm")));
 		s->hist.scheme = HIST_LINEAR;
 		s->hist.width = s->resolution_ns = 1000;
-		json_array_foreach(json_object_get(run, "counts"), k, n)
-			assert_int_equal(hist_append(&s->hist, (int64_t)k * 1000,
-						     (int64_t)(k + 1) * 1000,
-						     (uint64_t)json_integer_value(n), &e),
-					 0);
+		json_array_foreach(json_object_get(run, "counts"), k, n) assert_int_equal(
+			hist_append(&s->hist, (int64_t)k * 1000, (int64_t)(k + 1) * 1000,
+				    (uint64_t)json_integer_value(n), &e),
+			0);
 		runs_add(ret, r);
 	}
 	json_decref(doc);
@@ -163,9 +163,8 @@ static inline json_t *row_of(json_t *doc, const char *stat)
 	size_t i;
 	json_t *row;
 
-	json_array_foreach(json_object_get(doc, "rows"), i, row)
-		if (!strcmp(text_at(row, "stat"), stat))
-			return row;
+	json_array_foreach(json_object_get(doc, "rows"), i,
+			   row) if (!strcmp(text_at(row, "stat"), stat)) return row;
 	fail_msg("no row %s", stat);
 	return NULL;
 }
@@ -175,9 +174,8 @@ static inline bool has_reason(json_t *doc, const char *code)
 	size_t i;
 	json_t *r;
 
-	json_array_foreach(at_path(doc, "verdict/reasons"), i, r)
-		if (!strcmp(text_at(r, "code"), code))
-			return true;
+	json_array_foreach(at_path(doc, "verdict/reasons"), i,
+			   r) if (!strcmp(text_at(r, "code"), code)) return true;
 	return false;
 }
 

@@ -46,8 +46,8 @@ static void test_delays_2004(void **state)
 		assert_near(num_at(h, "p_flat") / cases[i].p_flat, 1, cases[i].rel);
 		for (size_t k = 0; k < 5; k++)
 			assert_true(json_number_value(json_object_get(
-					    json_array_get(json_object_get(h, "classes"), k), "n")) ==
-				    cases[i].classes[k]);
+					    json_array_get(json_object_get(h, "classes"), k),
+					    "n")) == cases[i].classes[k]);
 		assert_true(json_is_object(json_object_get(h, "hump")) == cases[i].hump);
 		assert_non_null(strstr(text_at(doc, "tail/hypothesis/text"), "not a verdict"));
 		json_decref(doc);
@@ -76,7 +76,8 @@ static void assert_section(json_t *side, double length_us)
 	size_t i;
 	json_t *s;
 
-	json_array_foreach(json_object_get(side, "sections"), i, s) {
+	json_array_foreach(json_object_get(side, "sections"), i, s)
+	{
 		if (fabs(num_at(s, "length") / 1000 - length_us) > 1.01)
 			continue;
 		assert_true(json_is_true(json_object_get(s, "stable")));
