@@ -44,3 +44,19 @@ struct spread_components {
 };
 int spread_components(const double *x, const size_t *group_n, size_t groups,
 		      struct spread_components *ret, struct err *reterr) MUSTCHECK;
+
+/* Two levels, e.g. runs in boots: x holds the values boot by boot and run by run, run_n[r] values a
+ * run, boot_runs[b] runs a boot. Expected mean squares with unequal sizes (Searle, Casella &
+ * McCulloch 1992, 3.6); a negative estimate is 0. Where the variance lies says what to repeat: more
+ * boots, more runs, or longer ones. p_boots tests boots against runs (Satterthwaite where sizes are
+ * unequal), p_runs runs against values. STAT_TOO_FEW: fewer than 2 boots, or no boot with 2 runs,
+ * or no run with 2 values. */
+struct spread_nested {
+	enum stat_state state;
+	double ms_boots, ms_runs, ms_values;
+	double df_boots, df_runs, df_values;
+	double var_boots, var_runs, var_values;
+	double p_boots, p_runs;
+};
+int spread_nested(const double *x, const size_t *run_n, const size_t *boot_runs, size_t boots,
+		  struct spread_nested *ret, struct err *reterr) MUSTCHECK;

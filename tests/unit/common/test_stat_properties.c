@@ -503,6 +503,36 @@ static void test_jonckheere_with_ties_says_so(void **state)
 	assert_true(t.p_increasing < 0.01 && t.p_increasing > 0 && t.p_decreasing > 0.99);
 }
 
+/* Mean squares and components by exact rational arithmetic in Python; p from scipy. */
+static void test_nested_components(void **state)
+{
+	static const double equal[] = {41.2, 41.6, 43.0, 43.4, 47.1, 46.5,
+				       45.2, 45.8, 39.9, 40.1, 42.2, 41.4};
+	static const double unequal[] = {41.2, 41.6, 41.1, 43.0, 47.1, 46.5, 45.2, 45.8,
+					 44.9, 46.3, 39.9, 40.1, 42.2, 41.4, 41.5};
+	static const size_t two[] = {2, 2, 2, 2, 2, 2}, mixed[] = {3, 1, 2, 2, 2, 2, 3};
+	static const size_t runs[] = {2, 2, 2}, mixed_runs[] = {2, 3, 2};
+	struct spread_nested v;
+
+	(void)state;
+	RUN(spread_nested(equal, two, runs, 3, &v, &run_err));
+	assert_close(v.ms_boots, 29.563333333333333, 1e-12);
+	assert_close(v.ms_runs, 2.723333333333333, 1e-12);
+	assert_close(v.ms_values, 0.14333333333333334, 1e-12);
+	assert_close(v.var_boots, 6.71, 1e-12);
+	assert_close(v.var_runs, 1.29, 1e-12);
+	assert_close(v.p_boots, 0.04230023253671418, 1e-9);
+	assert_close(v.p_runs, 0.0018208181862190058, 1e-9);
+	RUN(spread_nested(unequal, mixed, mixed_runs, 3, &v, &run_err));
+	assert_close(v.ms_boots, 39.19425, 1e-12);
+	assert_close(v.ms_runs, 1.9322083333333333, 1e-12);
+	assert_close(v.var_boots, 7.481988254076862, 1e-12);
+	assert_close(v.var_runs, 0.8593459915611814, 1e-12);
+	assert_close(v.var_values, 0.235, 1e-12);
+	RUN(spread_nested(equal, two, (size_t[]){1, 1}, 2, &v, &run_err));
+	assert_int_equal(v.state, STAT_TOO_FEW);
+}
+
 static void test_more_blocks(void **state)
 {
 	struct power_more m = power_more_blocks(10, 0.005, 0.01, 0.01, 0.05);
@@ -614,6 +644,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_of_the_generator),
 		cmocka_unit_test(test_confounded_order_is_said),
 		cmocka_unit_test(test_jonckheere_with_ties_says_so),
+		cmocka_unit_test(test_nested_components),
 		cmocka_unit_test(test_more_blocks),
 		cmocka_unit_test(test_limits_are_errors),
 		cmocka_unit_test(test_four_threads_agree),
