@@ -6,10 +6,12 @@
 #include "common/stats/rng.h"
 #include "common/stats/summary.h"
 
-#define EXACT_MAX 1048576.0
-#define DRAWS	  100000u
-#define DRAWS_MAX 10000000u
-#define N_MAX	  100000
+#define EXACT_MAX  200000000.0 /* splits; by halves 30 values take a few ms */
+#define LISTED_MAX 1048576.0   /* splits that are listed one by one */
+#define HALVES_MAX 30	       /* values: 2^15 subsets a half */
+#define DRAWS	   100000u
+#define DRAWS_MAX  10000000u
+#define N_MAX	   100000
 
 /* How many resampled sums lie where; `extreme` is the largest |sum| seen and how often. */
 struct tally {
@@ -41,9 +43,9 @@ static int check_options(const struct perm_options *o, struct perm_options *ret,
 		ret->exact_max = EXACT_MAX;
 	if (ret->draws == 0)
 		ret->draws = DRAWS;
-	if (!(ret->exact_max > 0 && ret->exact_max <= 64 * EXACT_MAX))
+	if (!(ret->exact_max > 0 && ret->exact_max <= EXACT_MAX))
 		return err_set(reterr, ERR_LIMIT, "exact_max %g: at most %g patterns",
-			       ret->exact_max, 64 * EXACT_MAX);
+			       ret->exact_max, EXACT_MAX);
 	if (ret->draws > DRAWS_MAX)
 		return err_set(reterr, ERR_LIMIT, "%u random draws: at most %u", ret->draws,
 			       DRAWS_MAX);
@@ -73,6 +75,101 @@ static void finish(const struct tally *t, uint64_t seed, struct perm_test *ret)
 	ret->p_less = (t->less + add) / (t->total + add);
 	ret->p_greater = (t->greater + add) / (t->total + add);
 	ret->p_min = ret->exact ? t->extreme_n / t->total : 1 / (t->total + 1);
+}
+
+/* The sums of all subsets of one half of the values, sorted within each size: group j has the
+ * subsets of j values, from[j] on. With `sizes` false they are one group. */
+struct half {
+	double *sum;
+	size_t from[HALVES_MAX / 2 + 3];
+	size_t groups;
+};
+
+static void half_init(struct half *h, const double *x, size_t n, bool sizes)
+{
+	size_t all = (size_t)1 << n, fill[HALVES_MAX / 2 + 2] = {0};
+	CLEANUP(freep) double *raw = xcalloc(all, sizeof(*raw));
+
+	*h = (struct half){.groups = sizes ? n + 1 : 1};
+	h->sum = xcalloc(all, sizeof(*h->sum));
+	for (size_t bits = 0; bits < all; bits++)
+		h->from[sizes ? __builtin_popcountll(bits) + 1 : 1]++;
+	for (size_t g = 0; g < h->groups; g++) {
+		h->from[g + 1] += h->from[g];
+		fill[g] = h->from[g];
+	}
+	for (size_t bits = 0; bits < all; bits++) {
+		if (bits)
+			raw[bits] = raw[bits & (bits - 1)] + x[__builtin_ctzll(bits)];
+		h->sum[fill[sizes ? __builtin_popcountll(bits) : 0]++] = raw[bits];
+	}
+	for (size_t g = 0; g < h->groups; g++)
+		stat_sort(h->sum + h->from[g], h->from[g + 1] - h->from[g]);
+}
+
+/* Pairs of one entry of each group whose sum is at least t. */
+static double pairs_at_least(const struct half *l, size_t gl, const struct half *r, size_t gr,
+			     double t)
+{
+	size_t j = l->from[gl + 1];
+	double count = 0;
+
+	/* as the right one rises, more of the left ones suffice */
+	for (size_t i = r->from[gr]; i < r->from[gr + 1]; i++) {
+		while (j > l->from[gl] && l->sum[j - 1] + r->sum[i] >= t)
+			j--;
+		count += (double)(l->from[gl + 1] - j);
+	}
+	return count;
+}
+
+/* Subsets of k values (of any size when the halves are not by size) with a sum of at least t. */
+static double subsets_at_least(const struct half *l, const struct half *r, size_t k, double t)
+{
+	double count = 0;
+
+	if (l->groups == 1 && r->groups == 1)
+		return pairs_at_least(l, 0, r, 0, t);
+	for (size_t g = 0; g < l->groups && g <= k; g++)
+		if (k - g < r->groups)
+			count += pairs_at_least(l, g, r, k - g, t);
+	return count;
+}
+
+/* The same tally as listing all sums, from counts of sums above bounds. Sums run over subsets of k
+ * of x, or over sign patterns of x. */
+static void tally_by_halves(const double *x, size_t n, size_t k, bool signs, double extreme,
+			    struct tally *t)
+{
+	struct half l, r;
+	double shift = 0, size = fabs(t->obs);
+
+#define AT_LEAST(bound) subsets_at_least(&l, &r, k, signs ? ((bound) + shift) / 2 : (bound))
+	for (size_t i = 0; signs && i < n; i++)
+		shift += x[i]; /* a sign pattern's sum = 2 * (sum of the positive ones) - all */
+	half_init(&l, x, n / 2, !signs);
+	half_init(&r, x + n / 2, n - n / 2, !signs);
+	t->total = AT_LEAST(-INFINITY);
+	t->greater = AT_LEAST(t->obs - t->eps);
+	t->less = t->total - AT_LEAST(nextafter(t->obs + t->eps, INFINITY));
+	t->two = AT_LEAST(size - t->eps) + t->total - AT_LEAST(nextafter(t->eps - size, INFINITY));
+	t->two = fmin(t->two, t->total); /* size < eps: both halves are everything */
+	t->extreme_n = AT_LEAST(extreme - t->eps) + t->total -
+		       AT_LEAST(nextafter(t->eps - extreme, INFINITY));
+	t->extreme_n = fmin(t->extreme_n, t->total);
+#undef AT_LEAST
+	free(l.sum);
+	free(r.sum);
+}
+
+/* The largest |sum| of k of these values. */
+static double extreme_sum(const double *x, size_t n, size_t k)
+{
+	CLEANUP(freep) double *s = xcalloc(n + 1, sizeof(*s));
+
+	memcpy(s, x, n * sizeof(*s));
+	stat_sort(s, n);
+	return fmax(fabs(summary_sum(s, k)), fabs(summary_sum(s + n - k, k)));
 }
 
 /* Adds the sums of all choices of k from x[i..n). */
@@ -147,6 +244,7 @@ int perm_mean_diff(const double *a, size_t na, const double *b, size_t nb,
 	struct tally t = {0};
 	CLEANUP(freep) double *x = NULL;
 	size_t n = na + nb, k = na < nb ? na : nb;
+	double splits;
 	int r = check_options(options, &o, reterr);
 
 	if (r == 0 && n > N_MAX)
@@ -164,24 +262,17 @@ int perm_mean_diff(const double *a, size_t na, const double *b, size_t nb,
 	x = xcalloc(n, sizeof(*x));
 	centre(a, na, b, nb, x, &t);
 	p.diff = summary_mean(b, nb) - summary_mean(a, na);
-	p.exact = choose_count(n, k) <= o.exact_max;
-	if (p.exact)
+	splits = choose_count(n, k);
+	p.exact = splits <= o.exact_max && (n <= HALVES_MAX || splits <= LISTED_MAX);
+	if (p.exact && n <= HALVES_MAX)
+		tally_by_halves(x, n, k, false, extreme_sum(x, n, k), &t);
+	else if (p.exact)
 		choose_all(x, n, 0, k, 0, &t);
 	else
 		choose_random(x, n, k, &o, &t);
 	finish(&t, o.seed, &p);
 	*ret = p;
 	return 0;
-}
-
-static void signs_all(const double *d, size_t n, double sum, struct tally *t)
-{
-	if (n == 0) {
-		tally_add(t, sum);
-		return;
-	}
-	signs_all(d + 1, n - 1, sum + d[0], t);
-	signs_all(d + 1, n - 1, sum - d[0], t);
 }
 
 static void signs_random(const double *d, size_t n, const struct perm_options *o, struct tally *t)
@@ -227,9 +318,9 @@ int perm_sign_flip(const double *d, size_t n, const struct perm_options *options
 	}
 	t.eps = 1e-12 * size;
 	p.diff = summary_mean(d, n);
-	p.exact = (double)n <= log2(o.exact_max);
+	p.exact = n <= HALVES_MAX && exp2((double)n) <= o.exact_max;
 	if (p.exact)
-		signs_all(d, n, 0, &t);
+		tally_by_halves(d, n, 0, true, size, &t);
 	else
 		signs_random(d, n, &o, &t);
 	finish(&t, o.seed, &p);

@@ -26,21 +26,58 @@ double power_paired(double n, double delta_sd, double alpha)
 	return n >= 2 ? power_t(n - 1, sqrt(n) * fabs(delta_sd), alpha) : NAN;
 }
 
+struct question {
+	double (*power_at)(const struct question *q, double x);
+	double df, alpha, power, delta_sd;
+	bool paired;
+};
+
+/* Where a rising function meets the power: regula falsi with the Illinois correction, about ten
+ * evaluations (each noncentral t is dear). */
+static double solve(const struct question *q, double lo, double hi)
+{
+	double f_lo = q->power_at(q, lo) - q->power, f_hi = q->power_at(q, hi) - q->power;
+	int side = 0;
+
+	for (int i = 0; i < 100 && hi - lo > 1e-13 * hi && f_hi != 0; i++) {
+		double mid = (lo * f_hi - hi * f_lo) / (f_hi - f_lo);
+		double f = q->power_at(q, mid) - q->power;
+
+		if (fabs(f) < 1e-15)
+			return mid;
+		if (f < 0) {
+			lo = mid;
+			f_lo = f;
+			f_hi /= side < 0 ? 2 : 1;
+			side = -1;
+		} else {
+			hi = mid;
+			f_hi = f;
+			f_lo /= side > 0 ? 2 : 1;
+			side = 1;
+		}
+	}
+	return f_hi == 0 ? hi : (lo + hi) / 2;
+}
+
+static double at_ncp(const struct question *q, double ncp)
+{
+	return power_t(q->df, ncp, q->alpha);
+}
+
 /* Noncentrality at which the power is reached: power_t rises with it. */
 static double ncp_for(double df, double alpha, double power)
 {
-	double lo = 0, hi = 1;
+	struct question q = {.power_at = at_ncp, .df = df, .alpha = alpha, .power = power};
+	double lo = 0, hi = 4;
 
 	if (!(alpha > 0 && alpha < 1 && power > alpha && power < 1))
 		return NAN;
-	while (power_t(df, hi, alpha) < power && hi < 1e6)
+	while (power_t(df, hi, alpha) < power && hi < 1e6) {
+		lo = hi;
 		hi *= 2;
-	for (int i = 0; i < 200 && hi - lo > 1e-13 * hi; i++) {
-		double mid = (lo + hi) / 2;
-
-		*(power_t(df, mid, alpha) < power ? &lo : &hi) = mid;
 	}
-	return (lo + hi) / 2;
+	return solve(&q, lo, hi);
 }
 
 double power_mde_two_sample(double n, double alpha, double power)
@@ -60,44 +97,58 @@ double power_mde_welch(double na, double nb, double alpha, double power)
 	return ncp_for(na + nb - 2, alpha, power) * sqrt(1 / na + 1 / nb);
 }
 
-typedef double (*power_fn)(double n, double delta_sd, double alpha);
-
-static double n_for(power_fn fn, double delta_sd, double alpha, double power)
+static double at_n(const struct question *q, double n)
 {
+	return q->paired ? power_paired(n, q->delta_sd, q->alpha)
+			 : power_two_sample(n, q->delta_sd, q->alpha);
+}
+
+static double n_for(bool paired, double delta_sd, double alpha, double power)
+{
+	struct question q = {.power_at = at_n,
+			     .alpha = alpha,
+			     .power = power,
+			     .delta_sd = delta_sd,
+			     .paired = paired};
 	double lo = 2, hi = 2;
 
 	if (!(delta_sd != 0 && alpha > 0 && alpha < 1 && power > 0 && power < 1))
 		return NAN;
-	while (fn(hi, delta_sd, alpha) < power) {
+	while (at_n(&q, hi) < power) {
 		lo = hi;
 		hi *= 2;
 		if (hi > N_MAX)
 			return INFINITY;
 	}
-	for (int i = 0; i < 200 && hi - lo > 1e-13 * hi; i++) {
-		double mid = (lo + hi) / 2;
-
-		*(fn(mid, delta_sd, alpha) < power ? &lo : &hi) = mid;
-	}
-	return (lo + hi) / 2;
+	return lo == hi ? hi : solve(&q, lo, hi);
 }
 
 double power_n_two_sample(double delta_sd, double alpha, double power)
 {
-	return n_for(power_two_sample, delta_sd, alpha, power);
+	return n_for(false, delta_sd, alpha, power);
 }
 
 double power_n_paired(double delta_sd, double alpha, double power)
 {
-	return n_for(power_paired, delta_sd, alpha, power);
+	return n_for(true, delta_sd, alpha, power);
 }
 
+/* Blocks to add, at least one (it is undecided now); bisection over whole numbers. */
 static double more(double blocks, double distance_sd, double alpha, double power)
 {
-	double need = ceil(power_n_paired(distance_sd, alpha, power));
-	double add = fmax(1, need - blocks); /* undecided now: at least one more */
+	double lo = 1, hi = MORE_MAX;
 
-	return add <= MORE_MAX ? add : INFINITY;
+	if (power_paired(blocks + hi, distance_sd, alpha) < power)
+		return INFINITY;
+	while (lo < hi) {
+		double mid = floor((lo + hi) / 2);
+
+		if (power_paired(blocks + mid, distance_sd, alpha) < power)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
 }
 
 struct power_more power_more_blocks(double blocks, double estimate, double sd_of_differences,

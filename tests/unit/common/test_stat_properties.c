@@ -299,6 +299,34 @@ static void test_permutation_is_enumeration(void **state)
 	}
 }
 
+/* Too many values for halves, few enough splits to list; and the halves at their largest. */
+static void test_permutation_of_unlike_sizes(void **state)
+{
+	struct rng r;
+	double x[42], sum = 0, obs, two = 0, total = 0;
+	struct perm_test p;
+
+	(void)state;
+	rng_init(&r, 12);
+	draw_ties(&r, x, 42, 100);
+	for (size_t i = 0; i < 42; i++)
+		sum += x[i];
+	RUN(perm_mean_diff(x, 2, x + 2, 40, NULL, &p, &run_err));
+	obs = fabs((x[0] + x[1]) / 2 - (sum - x[0] - x[1]) / 40);
+	for (size_t i = 0; i < 42; i++)
+		for (size_t j = i + 1; j < 42; j++) {
+			total++;
+			two += fabs((x[i] + x[j]) / 2 - (sum - x[i] - x[j]) / 40) >= obs - 1e-9;
+		}
+	assert_true(p.exact && p.total == total && p.count == two);
+	for (size_t i = 0; i < 30; i++)
+		x[i] = (double)(i + 1); /* all signs alike: two patterns of 2^27 */
+	RUN(perm_sign_flip(x, 27, NULL, &p, &run_err));
+	assert_true(p.exact && p.count == 2 && p.total == exp2(27) && p.p_min == 2 / exp2(27));
+	RUN(perm_mean_diff(x, 15, x + 15, 15, NULL, &p, &run_err));
+	assert_true(p.exact && p.count == 2 && p.total == 155117520);
+}
+
 static void test_random_permutation_is_never_zero(void **state)
 {
 	double d[40];
@@ -634,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_hl_interval_inverts_the_test),
 		cmocka_unit_test(test_hl_coverage),
 		cmocka_unit_test(test_permutation_is_enumeration),
+		cmocka_unit_test(test_permutation_of_unlike_sizes),
 		cmocka_unit_test(test_random_permutation_is_never_zero),
 		cmocka_unit_test(test_tost_is_interval_inside),
 		cmocka_unit_test(test_fieller_unbounded),
