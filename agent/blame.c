@@ -291,12 +291,11 @@ static void blame_finish(struct probe *p, struct record_writer *w, uint64_t *las
 	if (!b->measured_from_ns || hours <= 0)
 		return;
 	put_value(&x, "breaches_per_hour", "1/h", NULL, (double)b->breaches / hours);
+	put_value(&x, "breaches", "1", NULL, (double)b->breaches);
 	put_value(&x, "breach_threshold", "ns", NULL, (double)b->threshold_ns);
 	if (b->why_not.text[0])
 		return;
-	if (b->breaches)
-		put_value(&x, "blame_read_share", "%", NULL,
-			  100.0 * (double)b->read / (double)b->breaches);
+	put_value(&x, "breaches_read", "1", NULL, (double)b->read);
 	if (!b->read_ns)
 		return;
 	/* Reads are capped: rates of a cause are its share of what was read, times all. */

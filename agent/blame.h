@@ -7,7 +7,7 @@
  * rationed: per CPU 10 a second, burst 20, the worst of each 100 ms; late samples of one stall are
  * one read. The rest is counted, and "n of m read" always goes with the causes.
  *
- * Per run: BREACH items; values breaches_per_hour, blame_read_share, and per cause
+ * Per run: BREACH items; values breaches, breaches_read, breaches_per_hour, and per cause
  * blame_share{cause} (of the lateness that was read) and blame_breaches{cause} (an hour, by the
  * largest holder). The 20 worst carry their raw events. */
 #pragma once

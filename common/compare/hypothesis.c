@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The staircase in words and numbers, and the blame beside it. */
+/* The staircase in words and numbers. */
 #include <stdio.h>
 
 #include "common/compare/document.h"
@@ -183,88 +183,4 @@ json_t *hypothesis_json(struct cmp *c)
 		    "assumes", assumes, "base", (json_int_t)base, "a",
 		    staircase_json(&st[0], base, c->unit_is_ns), "b",
 		    staircase_json(&st[1], base, c->unit_is_ns));
-}
-
-/* --- blame: `extra.blame` of a run is {"breaches": n, "read": n, "causes": {"irq vda": n}} --- */
-
-struct blame {
-	double breaches, read;
-	json_t *causes; /* name -> count */
-};
-
-static void add_up(const struct side *side, struct blame *b)
-{
-	*b = (struct blame){.causes = json_object()};
-	for (size_t i = 0; i < side->n; i++) {
-		const json_t *j = json_object_get(side->obs[i].run->extra, "blame");
-		const char *name;
-		json_t *n;
-
-		b->breaches += json_number_value(json_object_get(j, "breaches"));
-		b->read += json_number_value(json_object_get(j, "read"));
-		json_object_foreach(json_object_get(j, "causes"), name, n)
-		{
-			double had = json_number_value(json_object_get(b->causes, name));
-
-			json_object_set_new(b->causes, name, json_real(had + json_number_value(n)));
-		}
-	}
-}
-
-struct cause {
-	const char *name;
-	double share[2];
-};
-
-static int by_share(const void *a, const void *b)
-{
-	const struct cause *x = a, *y = b;
-	double dx = fmax(x->share[0], x->share[1]), dy = fmax(y->share[0], y->share[1]);
-
-	return dx > dy ? -1 : dx < dy;
-}
-
-json_t *blame_json(struct cmp *c)
-{
-	struct blame b[2];
-	json_t *names, *list = json_array(), *v;
-	struct cause *causes;
-	const char *name;
-	size_t n = 0;
-	char basis[120];
-
-	add_up(&c->side[0], &b[0]);
-	add_up(&c->side[1], &b[1]);
-	names = json_copy(b[0].causes);
-	json_object_update(names, b[1].causes);
-	causes = xcalloc(json_object_size(names) + 1, sizeof(*causes));
-	json_object_foreach(names, name, v)
-	{
-		causes[n].name = name;
-		for (int s = 0; s < 2; s++)
-			causes[n].share[s] =
-				b[s].read > 0
-					? json_number_value(json_object_get(b[s].causes, name)) /
-						  b[s].read
-					: NAN;
-		n++;
-	}
-	qsort(causes, n, sizeof(*causes), by_share);
-	for (size_t i = 0; i < n && i < CAUSES_MAX; i++)
-		json_array_append_new(list, PACK("{s:o,s:o,s:o}", "name", json_text(causes[i].name),
-						 "a_share", json_num(causes[i].share[0]), "b_share",
-						 json_num(causes[i].share[1])));
-	free(causes);
-	json_decref(names);
-	json_decref(b[0].causes);
-	json_decref(b[1].causes);
-	if (b[0].breaches + b[1].breaches <= 0) {
-		json_decref(list);
-		return json_null();
-	}
-	snprintf(basis, sizeof(basis), "%.0f of %.0f breaches read in A, %.0f of %.0f in %s",
-		 b[0].read, b[0].breaches, b[1].read, b[1].breaches, c->b);
-	return PACK("{s:o,s:s,s:[o,o],s:[o,o]}", "causes", list, "basis", basis, "read",
-		    json_num(b[0].read), json_num(b[1].read), "breaches", json_num(b[0].breaches),
-		    json_num(b[1].breaches));
 }

@@ -23,3 +23,6 @@ void render_tail(const json_t *item, struct strbuf *out);
 void render_environment(const json_t *item, struct strbuf *out);
 /* The reading of a row for people: "better", "WORSE", "unclear". */
 const char *render_reading(const json_t *row);
+/* What held the CPU in late wake-ups; nothing when no box recorded it. */
+void render_blame_text(const json_t *item, struct strbuf *out);
+void render_blame_markdown(const json_t *item, struct strbuf *out);

@@ -109,6 +109,7 @@ static void put_item(const json_t *item, struct strbuf *out)
 		put_text(out, tail.data);
 		strbuf_putc(out, '\n');
 	}
+	render_blame_markdown(item, out);
 	if (env.len) {
 		strbuf_puts(out, "\nEnvironment: ");
 		put_text(out, env.data);

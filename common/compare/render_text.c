@@ -208,6 +208,7 @@ static void put_rest(const json_t *item, struct strbuf *out)
 	render_tail(item, &tail);
 	if (tail.len)
 		put_wrapped(out, "", 2, tail.data);
+	render_blame_text(item, out);
 	if (json_is_object(guess))
 		put_wrapped(out, "", 2, render_str(guess, "text"));
 	render_environment(item, &env);
