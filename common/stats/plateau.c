@@ -71,25 +71,27 @@ static double loglik(const double *cum, size_t from, size_t to)
 }
 
 /* best[k * (n + 1) + j]: largest logL of the first j bins with k steps; cut: where the last step
- * is. */
+ * is. The logarithms are dear, so each last segment [i, j) is weighed once for all k. */
 static void dynamic_programme(const double *cum, size_t n, size_t k_max, double *best, size_t *cut)
 {
-	for (size_t j = 1; j <= n; j++)
-		best[j] = loglik(cum, 0, j);
-	for (size_t k = 1; k <= k_max; k++)
-		for (size_t j = k + 1; j <= n; j++) {
+	CLEANUP(freep) double *last = xcalloc(n + 1, sizeof(*last));
+
+	for (size_t j = 1; j <= n; j++) {
+		for (size_t i = 0; i < j; i++)
+			last[i] = loglik(cum, i, j);
+		best[j] = last[0];
+		for (size_t k = 1; k <= k_max && k < j; k++) {
+			const double *before = best + (k - 1) * (n + 1);
 			double *to = best + k * (n + 1) + j;
 
 			*to = -INFINITY;
-			for (size_t i = k; i < j; i++) {
-				double l = best[(k - 1) * (n + 1) + i] + loglik(cum, i, j);
-
-				if (l > *to) {
-					*to = l;
+			for (size_t i = k; i < j; i++)
+				if (before[i] + last[i] > *to) {
+					*to = before[i] + last[i];
 					cut[k * (n + 1) + j] = i;
 				}
-			}
 		}
+	}
 }
 
 static int fill_segments(const double *counts, size_t n, const size_t *cut, double dispersion,
