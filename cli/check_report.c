@@ -276,12 +276,11 @@ static const struct published_row *row_near(const struct report *rp,
 	return best;
 }
 
-static void print_findings(struct report *rp, const char *label, const struct published_finding *f,
-			   size_t n, struct strbuf *out)
+static void print_findings(struct report *rp, const struct published_finding *f, size_t n,
+			   struct strbuf *out)
 {
 	for (size_t i = 0; i < n; i++)
-		strbuf_printf(out, "%s: %s: %s\n", label, published_code_name(f[i].code),
-			      f[i].text);
+		strbuf_printf(out, "%s [%s]\n", f[i].text, published_code_name(f[i].code));
 	rp->findings += n;
 }
 
@@ -293,15 +292,15 @@ static int check_claim(struct report *rp, size_t line, const struct published_nu
 	char label[40];
 	size_t found;
 
-	claim.label = "claim";
+	snprintf(label, sizeof(label), "line %zu", line);
+	claim.label = label;
 	claim.base = row_near(rp, &n[0]);
 	claim.other = row_near(rp, &n[1]);
 	if (claim.base == claim.other)
 		claim.base = claim.other = NULL;
 	if (published_check_claim(&claim, f, FINDINGS_MAX, &found, reterr) < 0)
 		return reterr->code;
-	snprintf(label, sizeof(label), "line %zu, claim", line);
-	print_findings(rp, label, f, found, out);
+	print_findings(rp, f, found, out);
 	rp->claims++;
 	return 0;
 }
@@ -344,7 +343,7 @@ static int check(const char *text, struct report *rp, struct strbuf *out, struct
 
 		if (published_check_row(&rp->rows[i].row, f, FINDINGS_MAX, &found, reterr) < 0)
 			return err_prefix(reterr, "%s: ", rp->rows[i].label);
-		print_findings(rp, rp->rows[i].label, f, found, out);
+		print_findings(rp, f, found, out);
 	}
 	if (read_claims(rp, text, out, reterr) < 0)
 		return reterr->code;
