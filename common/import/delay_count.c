@@ -114,6 +114,19 @@ static void factors_from_label(struct run *r, struct span label)
 	}
 }
 
+/* A line that was meant as a row: two words, both begin with a digit. Prose ends a table, a damaged
+ * row must not. */
+static int refuse_damaged_row(struct scan *s, struct span line, struct err *reterr)
+{
+	struct span rest = unquote(line), delay, count;
+
+	if (!span_word(&rest, &delay) || !span_word(&rest, &count) || span_trim(rest).len ||
+	    !isdigit((unsigned char)*delay.p) || !isdigit((unsigned char)*count.p))
+		return 0;
+	return scan_error(s, count.p, reterr, "this row is not a delay and a count: \"%.*s\"",
+			  SPAN_ARG(span_trim(line)));
+}
+
 static int read_table(struct scan *s, const struct import_options *o, struct span label,
 		      struct runs *ret, struct err *reterr)
 {
@@ -149,6 +162,9 @@ static int read_table(struct scan *s, const struct import_options *o, struct spa
 					  "computed; import the whole table",
 					  SPAN_ARG(span_trim(line)));
 		if (!is_row(line, &delay, &count)) {
+			rc = refuse_damaged_row(s, line, reterr);
+			if (rc)
+				return rc;
 			*s = before;
 			break;
 		}
