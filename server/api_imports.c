@@ -257,6 +257,22 @@ static void on_stored(void *ctx, const struct db_result *r, const struct err *er
 	store_next(im);
 }
 
+/* Runs that were known by their uid alone need no second copy of their bytes. */
+static void finish_storing(struct import *im)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < im->result.runs.len; i++)
+		known += im->runs[i].already;
+	if (known < im->result.runs.len) {
+		db_txn_commit(TAKE(im->txn), on_commit, im);
+		return;
+	}
+	db_txn_rollback(TAKE(im->txn));
+	im->import_id = im->created_ns = 0;
+	reply_import(im);
+}
+
 static void store_next(struct import *im)
 {
 	struct runs *rs = &im->result.runs;
@@ -268,7 +284,7 @@ static void store_next(struct import *im)
 	while (im->at < rs->len && im->runs[im->at].already)
 		im->at++;
 	if (im->at == rs->len) {
-		db_txn_commit(TAKE(im->txn), on_commit, im);
+		finish_storing(im);
 		return;
 	}
 	place.import_index = (int)im->at;
