@@ -131,8 +131,8 @@ static void on_runs(void *ctx, const struct db_result *r, const struct err *err)
 		x->ids[i] = run_load_row_id(r, i);
 	}
 	db_query(x->req->server->db, DB_QUERY, &Q_RUN_SERIES,
-		 (struct db_param[]){P_I64S(x->ids, x->n), P_NULL(DB_TEXT)}, 2, DB_DEADLINE_MS,
-		 &x->req->pending, on_series, x);
+		 (struct db_param[]){P_I64S(x->ids, x->n), P_NULL(DB_TEXT), P_BOOL(false)}, 3,
+		 DB_DEADLINE_MS, &x->req->pending, on_series, x);
 }
 
 enum step api_export(struct request *req)

@@ -123,8 +123,9 @@ static void on_found(void *ctx, const struct db_result *r, const struct err *err
 	v->run = run_new(RUN_MEASURED);
 	v->run->state = RUN_OK;
 	db_query(v->req->server->db, DB_QUERY, &Q_RUN_SERIES,
-		 (struct db_param[]){P_I64S(&v->id, 1), P_TEXT(request_path(v->req, "metric"))}, 2,
-		 DB_DEADLINE_MS, &v->req->pending, on_series, v);
+		 (struct db_param[]){P_I64S(&v->id, 1), P_TEXT(request_path(v->req, "metric")),
+				     P_BOOL(false)},
+		 3, DB_DEADLINE_MS, &v->req->pending, on_series, v);
 }
 
 static bool read_labels(struct view *v)

@@ -154,8 +154,8 @@ static void on_detail(void *ctx, const struct db_result *r, const struct err *er
 		return;
 	}
 	put_detail(s->doc, r);
-	query(s, &Q_RUN_SERIES, (struct db_param[]){P_I64S(&s->id, 1), P_NULL(DB_TEXT)}, 2,
-	      on_series);
+	query(s, &Q_RUN_SERIES,
+	      (struct db_param[]){P_I64S(&s->id, 1), P_NULL(DB_TEXT), P_BOOL(false)}, 3, on_series);
 }
 
 static void on_item(void *ctx, const struct db_result *r, const struct err *err)
@@ -214,7 +214,8 @@ static void on_document(void *ctx, const struct db_result *r, const struct err *
 		return;
 	}
 	s->run = run_load_row(r, 0);
-	query(s, &Q_RUN_SERIES, (struct db_param[]){P_I64S(&s->id, 1), P_NULL(DB_TEXT)}, 2,
+	query(s, &Q_RUN_SERIES,
+	      (struct db_param[]){P_I64S(&s->id, 1), P_NULL(DB_TEXT), P_BOOL(false)}, 3,
 	      on_document_series);
 }
 

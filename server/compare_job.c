@@ -194,8 +194,9 @@ static void on_all_known(struct flow *f)
 		return;
 	collect_ids(f);
 	db_query(f->req->server->db, DB_QUERY, &Q_RUN_SERIES,
-		 (struct db_param[]){P_I64S(f->all_ids, f->n_all), P_TEXT(f->call.ask.metric)}, 2,
-		 DB_DEADLINE_MS, &f->req->pending, on_series, f);
+		 (struct db_param[]){P_I64S(f->all_ids, f->n_all), P_TEXT(f->call.ask.metric),
+				     P_BOOL(true)},
+		 3, DB_DEADLINE_MS, &f->req->pending, on_series, f);
 }
 
 /* True when the last answer came and nothing failed. */

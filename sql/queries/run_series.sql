@@ -1,5 +1,5 @@
 -- Series of runs with their totals and values; a metric that has only run-level values comes as series 0.
--- $1 run ids, $2 metric or null. What held the CPU in late wake-ups belongs to the latency that it explains.
+-- $1 run ids, $2 metric or null for all, $3 also what held the CPU (common/compare/blame.c). What held the CPU in late wake-ups belongs to the latency that it explains.
 select r.run_id, s.series_no, m.name, s.kind, s.labels::text, s.unit, s.method, s.omission, s.state, s.reason,
 	s.interval_ns, s.resolution_ns, s.missed, s.summary_n, s.summary_min, s.summary_avg, s.summary_max,
 	s.summary_sdev, t.count, t.lost, t.overflow, t.negative, t.delta, t.seconds, t.d,
@@ -19,7 +19,8 @@ select r.run_id, 0, m.name, 'value', '{}', m.unit, null, 'unknown', 'exact', nul
 from rigstat.run r
 join rigstat.run_value v on v.host_id = r.host_id and v.run_id = r.run_id and v.series_no = 0 and v.stat = 'value'
 join rigstat.metric m on m.metric_id = v.metric_id
-where r.run_id = any ($1::bigint[]) and ($2::text is null or m.name = $2)
+where r.run_id = any ($1::bigint[]) and ($2::text is null or m.name = $2 or ($3::boolean and m.name in
+		('blame_share', 'blame_breaches', 'breaches', 'breaches_read', 'breach_threshold')))
 	and not exists (select from rigstat.series s
 		where s.host_id = r.host_id and s.run_id = r.run_id and s.metric_id = v.metric_id)
 order by 1, 2, 3

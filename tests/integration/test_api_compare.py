@@ -186,3 +186,21 @@ def test_experiment_says_how_to_compare_itself(api):
     assert api.get("/compare?" + query)["items"][0]["a"]["n"] == 1
     assert api.get(f"/experiments/{e['id']}") == e
     assert api.get("/experiments/none", status=404)["status"] == 404
+
+
+def test_what_held_the_cpu_comes_with_the_latency(api):
+    def run(i):
+        side = i % 2
+        causes = {"irq vda": (20.0, 60.0)[side] + i, "unattributed": (80.0, 40.0)[side] - i}
+        values = [("breaches", "1", 100, {}), ("breaches_read", "1", 50, {}), ("breach_threshold", "ns", 50000, {})]
+        values += [("blame_share", "%", v, {"cause": c}) for c, v in causes.items()]
+        values += [("blame_breaches", "1/h", v * 10, {"cause": c}) for c, v in causes.items()]
+        series = [{"metric": m, "kind": "value", "unit": u, "value": v, "labels": labels} for m, u, v, labels in values]
+        series.append({"metric": "wakeup_latency", "kind": "hist", "unit": "ns",
+                       "hist": {"scheme": "edges", "lo_ns": [0, 50000], "hi_ns": [50000, 100000], "n": [900 + i, 100]}})
+        return value_run(i, "blame", str(side), series=series)
+    api.send("POST", "/runs", {"runs": [run(i) for i in range(8)]}, 201)
+    blame = api.compare("experiment=blame,f=0", "experiment=blame,f=1", metric="wakeup_latency")["tail"]["blame"]
+    causes = {c["name"]: (c["a_share"], c["b_share"]) for c in blame["causes"]}
+    assert causes["irq vda"] == (pytest.approx(0.23), pytest.approx(0.64))
+    assert blame["read"] == [200, 200] and "of 400 breaches read" in blame["basis"]
