@@ -293,27 +293,13 @@ int request_parse(struct request *rq, int argc, char **argv, struct err *reterr)
 	return 0;
 }
 
-/* Rules need their statistics as rows. */
-static int want_rule_stats(struct request *rq, struct err *reterr)
-{
-	for (size_t i = 0; i < rq->rules_len; i++) {
-		struct gate_rule rule;
-
-		if (gate_rule_parse(rq->rules[i], &rule, reterr) < 0)
-			return reterr->code;
-		if (!rq->rule_stats[i])
-			rq->rule_stats[i] = xstrdup(rule.stat);
-	}
-	rq->o.also = rq->rules_len ? (const char *const *)rq->rule_stats : NULL;
-	return 0;
-}
-
 int request_read(struct request *rq, struct err *reterr)
 {
 	if (!rq->sides.n)
 		return err_set(reterr, ERR_INVALID, "no files to compare");
-	if (want_rule_stats(rq, reterr) < 0)
-		return reterr->code;
+	if (rq->rules_len && !rq->rule_stats[0])
+		gate_stats((const char *const *)rq->rules, rq->rules_len, rq->rule_stats);
+	rq->o.also = rq->rules_len ? (const char *const *)rq->rule_stats : NULL;
 	return sides_read(&rq->sides, &rq->import, rq->by, rq->single, reterr);
 }
 

@@ -108,7 +108,7 @@ static const struct metric_edit *edit_of(const struct compare_work *w, const jso
 /* Which metric is compared is known only afterwards when none was asked for; a person's margin,
  * direction and statistic for it then ask for a second round. */
 static int compare_edited(const struct compare_work *w, const struct compare_side *sides,
-			  json_t **ret, struct err *reterr)
+			  const char *const *also, json_t **ret, struct err *reterr)
 {
 	struct compare_options o = {
 		.metric = w->ask.metric,
@@ -121,6 +121,7 @@ static int compare_edited(const struct compare_work *w, const struct compare_sid
 		.anyway = w->ask.anyway,
 		.corrected = w->ask.corrected,
 		.tail_threshold = w->ask.tail_threshold,
+		.also = also,
 	};
 	int rc = compare(w, sides, &o, ret, reterr);
 	const struct metric_edit *e = rc ? NULL : edit_of(w, *ret);
@@ -135,36 +136,14 @@ static int compare_edited(const struct compare_work *w, const struct compare_sid
 	return compare(w, sides, &o, ret, reterr);
 }
 
-static const char *gate_word(enum gate_result g)
-{
-	static const char *const words[] = {"pass", "fail", "inconclusive"};
-
-	return words[g];
-}
-
 /* Of several comparisons: one failure fails, else one that cannot tell makes it inconclusive. */
 static int apply_gate(struct compare_work *w, json_t *doc, struct err *reterr)
 {
-	json_t *items = json_object_get(doc, "items");
-	size_t n = items ? json_array_size(items) : 1;
+	int rc = gate_apply(doc, (const char *const *)w->ask.rules, w->ask.n_rules,
+			    w->ask.gate_mode, &w->result.gate, reterr);
 
-	w->result.gate = GATE_PASS;
-	for (size_t i = 0; i < n; i++) {
-		enum gate_result one;
-		int rc = gate_apply(items ? json_array_get(items, i) : doc,
-				    (const char *const *)w->ask.rules, w->ask.n_rules,
-				    w->ask.gate_mode, &one, reterr);
-
-		if (rc)
-			return rc;
-		if (one == GATE_FAIL || (one == GATE_INCONCLUSIVE && w->result.gate == GATE_PASS))
-			w->result.gate = one;
-	}
-	if (items)
-		json_object_set_new(doc, "gate",
-				    json_pack("{s:s}", "result", gate_word(w->result.gate)));
-	w->result.gated = true;
-	return 0;
+	w->result.gated = rc == 0;
+	return rc;
 }
 
 static void add_links(struct compare_work *w, json_t *doc)
@@ -225,10 +204,14 @@ void compare_work_run(void *ctx)
 {
 	struct compare_work *w = ctx;
 	struct compare_side sides[COMPARE_SIDES_MAX];
+	char *stats[COMPARE_RULES_MAX + 1] = {NULL};
 	json_t *doc = NULL;
 
 	name_sides(w, sides);
-	w->rc = compare_edited(w, sides, &doc, &w->err);
+	gate_stats((const char *const *)w->ask.rules, w->ask.n_rules, stats);
+	w->rc = compare_edited(w, sides, (const char *const *)stats, &doc, &w->err);
+	for (size_t i = 0; i < w->ask.n_rules; i++)
+		free(stats[i]);
 	if (!w->rc && w->ask.n_rules)
 		w->rc = apply_gate(w, doc, &w->err);
 	if (!w->rc) {

@@ -369,35 +369,73 @@ static const char *mode_name(enum gate_mode m)
 	return m == GATE_STRICT ? "strict" : m == GATE_PROVE ? "prove" : "normal";
 }
 
-int gate_apply(json_t *doc, const char *const *rules, size_t n, enum gate_mode mode,
-	       enum gate_result *ret, struct err *reterr)
+static int apply_to_item(json_t *item, const char *const *rules, size_t n, enum gate_mode mode,
+			 enum gate_result *ret, struct err *reterr)
+{
+	json_t *list = json_array(), *blocked = blocked_by(item);
+
+	*ret = GATE_PASS;
+	for (size_t i = 0; i < n; i++) {
+		struct gate_rule rule;
+
+		if (gate_rule_parse(rules[i], &rule, reterr) < 0 ||
+		    apply_rule(item, &rule, mode, json_array_size(blocked) > 0, list, ret, reterr) <
+			    0) {
+			json_decref(list);
+			json_decref(blocked);
+			return reterr->code;
+		}
+	}
+	json_object_set_new(item, "gate",
+			    PACK("{s:s,s:s,s:o,s:o}", "result", gate_result_name(*ret), "mode",
+				 mode_name(mode), "rules", list, "blocked_by", blocked));
+	return 0;
+}
+
+/* The gate of a list: the rules of all its items, and the worst result. */
+static void sum_up(json_t *doc, enum gate_mode mode, enum gate_result total)
 {
 	json_t *list = json_array(), *blocked = json_array();
 	const json_t *item;
 
-	*ret = GATE_PASS;
 	for (size_t k = 0; (item = render_item(doc, k)); k++) {
-		json_t *why = blocked_by(item);
-		int r = 0;
+		const json_t *gate = json_object_get(item, "gate");
 
-		for (size_t i = 0; i < n && r == 0; i++) {
-			struct gate_rule rule;
-
-			r = gate_rule_parse(rules[i], &rule, reterr);
-			if (r == 0)
-				r = apply_rule(item, &rule, mode, json_array_size(why) > 0, list,
-					       ret, reterr);
-		}
-		json_array_extend(blocked, why);
-		json_decref(why);
-		if (r < 0) {
-			json_decref(list);
-			json_decref(blocked);
-			return r;
-		}
+		json_array_extend(list, json_object_get(gate, "rules"));
+		json_array_extend(blocked, json_object_get(gate, "blocked_by"));
 	}
 	json_object_set_new(doc, "gate",
-			    PACK("{s:s,s:s,s:o,s:o}", "result", gate_result_name(*ret), "mode",
+			    PACK("{s:s,s:s,s:o,s:o}", "result", gate_result_name(total), "mode",
 				 mode_name(mode), "rules", list, "blocked_by", blocked));
+}
+
+int gate_apply(json_t *doc, const char *const *rules, size_t n, enum gate_mode mode,
+	       enum gate_result *ret, struct err *reterr)
+{
+	json_t *items = json_object_get(doc, "items");
+
+	if (!items)
+		return apply_to_item(doc, rules, n, mode, ret, reterr);
+	*ret = GATE_PASS;
+	for (size_t k = 0; k < json_array_size(items); k++) {
+		enum gate_result one;
+
+		if (apply_to_item(json_array_get(items, k), rules, n, mode, &one, reterr) < 0)
+			return reterr->code;
+		*ret = worse_of(*ret, one);
+	}
+	sum_up(doc, mode, *ret);
 	return 0;
+}
+
+void gate_stats(const char *const *rules, size_t n, char **ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct gate_rule rule;
+		struct err ignored;
+
+		/* A rule that cannot be read is refused when it is applied. */
+		ret[i] = xstrdup(gate_rule_parse(rules[i], &rule, &ignored) == 0 ? rule.stat
+										 : "mean");
+	}
 }

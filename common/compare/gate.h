@@ -27,6 +27,8 @@ int gate_rule_parse(const char *text, struct gate_rule *ret, struct err *reterr)
  *   prove   fails unless the interval lies wholly inside */
 int gate_apply(json_t *doc, const char *const *rules, size_t n, enum gate_mode mode,
 	       enum gate_result *ret, struct err *reterr) MUSTCHECK;
+/* The statistics that rules need, for compare_options.also: ret[0..n), each to be freed. */
+void gate_stats(const char *const *rules, size_t n, char **ret);
 int gate_mode_parse(const char *text, enum gate_mode *ret, struct err *reterr) MUSTCHECK;
 const char *gate_result_name(enum gate_result r); /* "pass", "fail", "inconclusive" */
 

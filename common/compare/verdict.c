@@ -193,6 +193,12 @@ static void explain_data(struct cmp *c)
 			   "decides instead",
 			   !strcmp(c->metric.primary, "mean") ? "p99" : c->metric.primary,
 			   c->rows[c->primary].stat.name);
+	if (c->regridded)
+		cmp_reason(c, "grids_differ",
+			   "the sides have different buckets: both are read on the coarser ones");
+	if (a->varies || b->varies)
+		cmp_reason(c, "measured_differently",
+			   "the runs of one side were not all measured in the same way");
 	if (a->lost + b->lost)
 		cmp_reason(c, "lost_samples", "lost samples: %s in A, %s in %s",
 			   format_count(a->lost, la, sizeof(la)),
