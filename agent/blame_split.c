@@ -186,7 +186,7 @@ struct work {
 	size_t n;
 	int64_t due, run;
 	int64_t timer, waking, switched; /* INT64_MIN: not seen */
-	int64_t stopped_from;		 /* own switch-out in a stopped state, INT64_MAX: none */
+	int64_t stop_from, stop_to; /* the last time that we were stopped; from INT64_MAX: never */
 	int own_prio;
 	struct cpu_state state;
 	struct blame_split *out;
@@ -216,7 +216,7 @@ static void find_points(struct work *k)
 	int64_t outer = INT64_MIN;
 
 	k->timer = k->waking = k->switched = INT64_MIN;
-	k->stopped_from = INT64_MAX;
+	k->stop_from = k->stop_to = INT64_MAX;
 	k->own_prio = 1 << 30;
 	for (size_t i = 0; i < k->n && k->e[i].t_ns <= k->run + CLOCK_SLACK_NS; i++) {
 		const struct blame_event *e = &k->e[i];
@@ -225,7 +225,10 @@ static void find_points(struct work *k)
 			k->switched = e->t_ns;
 			k->own_prio = e->next_prio;
 		} else if (e->kind == BLAME_SWITCH && e->id == k->w->tid && e->t_ns < k->run) {
-			k->stopped_from = e->prev_state & TASK_STOPPED_BITS ? e->t_ns : INT64_MAX;
+			if (e->prev_state & TASK_STOPPED_BITS) {
+				k->stop_from = e->t_ns;
+				k->stop_to = INT64_MAX;
+			}
 			k->switched = INT64_MIN;
 			if (e->prev_state) /* it sleeps; preempted, it stays woken */
 				k->waking = INT64_MIN;
@@ -234,6 +237,8 @@ static void find_points(struct work *k)
 			outer = e->t_ns;
 		apply(&s, e);
 		if (e->kind == BLAME_WAKING && e->id2 == k->w->tid && k->switched == INT64_MIN) {
+			if (k->stop_to == INT64_MAX && k->stop_from != INT64_MAX)
+				k->stop_to = e->t_ns;
 			k->waking = e->t_ns;
 			k->timer = s.depth ? outer : e->t_ns;
 		}
@@ -395,7 +400,7 @@ static void add_stretch(struct work *k, int64_t from, int64_t to)
 	const struct cpu_state *s = &k->state;
 	int64_t ns = to - from;
 
-	if (from >= k->stopped_from && (k->waking == INT64_MIN || from < k->waking)) {
+	if (from >= k->stop_from && from < k->stop_to) {
 		add(k, ns, HOLDER_STOPPED, "stopped", "the measuring thread was stopped");
 		return;
 	}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Part of ./dev: `test`. Every part leaves a JUnit file; the closing line is their sum.
 
-default_parts=(lint unit fuzz integration web)
+default_parts=(lint unit fuzz integration blame web)
 demand_parts=(faults attacks qemu compose lab)
 
 part_lint() {
@@ -40,6 +40,7 @@ part_attacks() { run_pytest attacks tests/attacks; }
 part_qemu() { run_pytest qemu tests/qemu; }
 part_compose() { run_pytest compose tests/compose; }
 part_lab() { run_pytest lab tests/lab; }
+part_blame() { run_pytest blame tests/blame; }
 
 part_web() {
 	run_pytest web tests/web

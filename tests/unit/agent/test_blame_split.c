@@ -327,6 +327,23 @@ static void t13_stopped_thread(void **state)
 	assert_int_equal(s.holders[0].kind, HOLDER_STOPPED);
 }
 
+static void t13_stopped_then_a_short_sleep(void **state)
+{
+	struct blame_split s;
+
+	(void)state;
+	/* The restarted sleep has its deadline behind it and sleeps for an instant. */
+	fresh(51000);
+	sw(900, OURS, SWAP, NORMAL)->prev_state = 4;
+	at(50900, BLAME_WAKING, 0, OURS);
+	sw(50910, SWAP, OURS, RT);
+	sw(50920, OURS, SWAP, NORMAL);
+	timer(50925, 50926, 50927);
+	sw(50940, SWAP, OURS, RT);
+	s = split();
+	has(&s, "stopped", 49900);
+}
+
 static void t14_timer_late_in_idle_with_and_without_steal(void **state)
 {
 	struct blame_split s;
@@ -661,6 +678,7 @@ int main(void)
 		cmocka_unit_test(t11_two_wakings_do_not_underflow),
 		cmocka_unit_test(t12_waking_on_another_cpu),
 		cmocka_unit_test(t13_stopped_thread),
+		cmocka_unit_test(t13_stopped_then_a_short_sleep),
 		cmocka_unit_test(t14_timer_late_in_idle_with_and_without_steal),
 		cmocka_unit_test(t15_steal_larger_than_the_window_is_cut),
 		cmocka_unit_test(t16_steal_after_switch_in),
