@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rigstat-agent: the table of subcommands. */
+#include <malloc.h>
 #include <stdio.h>
 
 #include "agent/command.h"
@@ -22,8 +23,18 @@ static void usage(FILE *to)
 	fprintf(to, "\n`rigstat-agent COMMAND --help` describes a command.\n");
 }
 
+/* The big short-lived buffers (kernel configuration, BTF, batches) go back to the kernel, and
+ * libuv's threads get no heaps of their own: the box's memory is not ours. */
+static void keep_memory_small(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+}
+
 int main(int argc, char **argv)
 {
+	keep_memory_small();
 	log_init("rigstat-agent", LOG_INFO);
 	if (argc < 2) {
 		usage(stderr);

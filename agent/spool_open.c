@@ -245,7 +245,7 @@ static void keep_record(void *user, const unsigned char *record, size_t len)
 static bool rewrite(struct spool *s, struct stream *st, const char *name, const char *data,
 		    size_t len, const struct strbuf *good, const struct loaded *l)
 {
-	char aside[STREAM_HEX + 40], tmp[48];
+	char aside[STREAM_HEX + 260], tmp[264];
 	unsigned char head[SEGMENT_HEADER_LEN];
 	bool ok;
 	int fd;

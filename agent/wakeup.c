@@ -252,7 +252,9 @@ int wakeup_resume(struct wakeup *w, struct err *reterr)
 	sigfillset(&all); /* signals belong to the loop thread */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (size_t i = 0; i < w->len; i++) {
-		w->cpu[i].start_ns = start;
+		/* Phases are spread over the period: CPUs that wake in the same instant would
+		 * measure each other. */
+		w->cpu[i].start_ns = start + w->conf.period_ns * (int64_t)i / (int64_t)w->len;
 		if (!w->cpu[i].running)
 			started += start_thread(w, &w->cpu[i]);
 	}
