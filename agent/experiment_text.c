@@ -281,7 +281,7 @@ static const char *median(const struct experiment_result *r, uint32_t cell, size
 	if (!n)
 		return "-";
 	qsort(v, n, sizeof(*v), by_value);
-	return format_ns((double)v[n / 2], buf, cap);
+	return format_ns(((double)v[n / 2] + (double)v[(n - 1) / 2]) / 2, buf, cap);
 }
 
 static void put_cell_row(const struct experiment_conf *c, const struct experiment_result *r,

@@ -9,6 +9,7 @@
 #include "agent/command.h"
 #include "agent/experiment.h"
 #include "agent/lock.h"
+#include "agent/run_logs.h"
 #include "agent/tune/journal.h"
 #include "agent/tune/tunables.h"
 #include "common/log.h"
@@ -16,6 +17,7 @@
 #include "common/parse.h"
 
 #define LOCK_WAIT_NS (30 * NS_PER_SEC)
+#define LOGS_KEPT    500
 
 static const char usage[] =
 	"usage: rigstat-agent run --experiment NAME [--factor NAME=LEVEL,LEVEL...]...\n"
@@ -372,14 +374,6 @@ static int open_tunables(struct run_options *o, struct tunable_client **ret, str
 
 /* ---- parts ---- */
 
-static int make_log_dir(const struct run_options *o, struct err *reterr)
-{
-	if (o->x.argv && mkdir(o->log_dir, 0750) < 0 && errno != EEXIST)
-		return err_errno(reterr, errno, "%s: cannot make the directory for logs",
-				 o->log_dir);
-	return 0;
-}
-
 static int open_spool(const struct run_options *o, struct spool **ret, struct err *reterr)
 {
 	const struct spool_conf sc = {.dir = o->agent.spool_dir,
@@ -452,8 +446,8 @@ static int run_locked(struct run_options *o, struct err *reterr)
 
 	if (!rc)
 		rc = open_spool(o, &spool, reterr);
-	if (!rc)
-		rc = make_log_dir(o, reterr);
+	if (!rc && o->x.argv)
+		rc = run_logs_prepare(o->log_dir, LOGS_KEPT, reterr);
 	sc.spool = spool;
 	if (!rc)
 		rc = session_open(&sc, &session, reterr);

@@ -182,6 +182,8 @@ static int set_number_option(struct request *rq, int id, const char *value, stru
 		return parse_share(value, "--confidence", &rq->o.confidence, reterr);
 	}
 	if (id == OPT_THRESHOLD)
+		rq->threshold = value;
+	if (id == OPT_THRESHOLD)
 		return parse_duration(value, &rq->o.tail_threshold, reterr);
 	return set_unit(rq, value, reterr);
 }
@@ -365,6 +367,8 @@ int request_url(const struct request *rq, const char *path, struct strbuf *url, 
 		strbuf_printf(&labels, "%s%s=%s", i ? "," : "", rq->labels.v[i].key,
 			      rq->labels.v[i].value);
 	add_parameter(url, "labels", labels.data);
+	add_parameter(url, "better", rq->o.better);
+	add_parameter(url, "tail", rq->threshold);
 	add_parameter(url, "anyway", rq->o.anyway ? "1" : NULL);
 	add_parameter(url, "corrected", rq->o.corrected ? "1" : NULL);
 	add_list(url, "gate", rq->rules, rq->rules_len);

@@ -18,7 +18,7 @@ struct request {
 	char *stats[STATS_MAX + 1];
 	size_t stats_len;
 	const char *by, *server, *chart;
-	const char *margin, *confidence; /* as given, for the server */
+	const char *margin, *confidence, *threshold; /* as given, for the server */
 	enum output output;
 	bool dark;
 	/* gate */

@@ -94,6 +94,21 @@ static void put_tail_side(const json_t *item, const char *key, struct strbuf *ou
 	strbuf_putc(out, ')');
 }
 
+/* Single runs: the interval that counting alone allows, called what it is. */
+static void put_naive_ratio(const json_t *tail, struct strbuf *out)
+{
+	const json_t *naive = json_object_get(tail, "naive_ratio");
+	const json_t *ci = json_object_get(naive, "ci");
+
+	if (!json_is_number(json_array_get(ci, 0)) || !json_is_number(json_array_get(ci, 1)))
+		return;
+	strbuf_printf(out,
+		      " By counting alone %.3g times as many (%.3g to %.3g); how runs differ "
+		      "is not in that.",
+		      render_num(naive, "ratio"), json_number_value(json_array_get(ci, 0)),
+		      json_number_value(json_array_get(ci, 1)));
+}
+
 void render_tail(const json_t *item, struct strbuf *out)
 {
 	const json_t *tail = json_object_get(item, "tail");
@@ -108,6 +123,7 @@ void render_tail(const json_t *item, struct strbuf *out)
 	strbuf_puts(out, "; ");
 	put_tail_side(item, "b", out);
 	strbuf_puts(out, ".");
+	put_naive_ratio(tail, out);
 	if (strcmp(render_str(tail, "basis"), "given") != 0)
 		strbuf_printf(out, " Threshold: %s.", render_str(tail, "basis"));
 }

@@ -250,9 +250,8 @@ static void put_item(const json_t *item, struct strbuf *out)
 	put_side(item, "a", out);
 	put_side(item, "b", out);
 	put_metric(item, out);
-	strbuf_printf(out, "\n%12s %7s %7s %7s %7s %7s %9s\n", "", "min", "avg", "max", "sdev",
-		      "range", "B-A");
-	out->data[out->len - 4] = *render_letter(item, "b");
+	strbuf_printf(out, "\n%12s %7s %7s %7s %7s %7s %7s-A\n", "", "min", "avg", "max", "sdev",
+		      "range", render_letter(item, "b"));
 	json_array_foreach(json_object_get(item, "rows"), i, row) put_row(item, row, out);
 	put_hosts(item, out);
 	strbuf_putc(out, '\n');

@@ -29,6 +29,7 @@ struct bpf {
 	struct run *r;
 	struct print *prints;
 	size_t len, cap;
+	size_t scalars_left_out;
 };
 
 static struct print *new_print(struct bpf *b, const char *metric)
@@ -77,6 +78,9 @@ static bool same_map(const struct print *a, const struct print *b)
 
 static int check_prints(const struct bpf *b, struct err *reterr)
 {
+	if (b->scalars_left_out)
+		return err_set(reterr, ERR_LIMIT, "%s: more than %d values of maps",
+			       import_source(b->o), PRINTS_MAX);
 	if (b->len <= PRINTS_MAX)
 		return 0;
 	return err_set(reterr, ERR_LIMIT, "%s: %zu histograms in one file; at most %d are read",
@@ -482,9 +486,24 @@ static char *name_or_value(struct span name)
 static void add_scalar(struct bpf *b, struct span name, struct span key, double value)
 {
 	char *metric = name_or_value(name), *label = key.len ? span_dup(key) : NULL;
-	struct series *s = import_value(b->r, metric, "1", value);
+	struct labels labels = {0};
+	struct series *s = NULL;
 
-	labels_set(&s->labels, "key", label);
+	/* A map that is printed again has its newest value. */
+	labels_set(&labels, "key", label);
+	for (size_t i = 0; !s && i < b->r->series_len; i++)
+		if (!strcmp(b->r->series[i].metric, metric) &&
+		    labels_equal(&b->r->series[i].labels, &labels))
+			s = &b->r->series[i];
+	if (!s && b->r->series_len < PRINTS_MAX) {
+		s = import_value(b->r, metric, "1", value);
+		labels_copy(&s->labels, &labels);
+	}
+	if (s)
+		s->value = value;
+	else
+		b->scalars_left_out++;
+	labels_done(&labels);
 	free(metric);
 	free(label);
 }

@@ -111,7 +111,7 @@ void import_overflow(struct run *r, struct series *s, const struct import_option
 			 "%" PRIu64
 			 " samples are in the overflow and the file does not say where it "
 			 "begins; taken as the end of the last bucket, %" PRId64
-			 " ns (--overflow-from overrides)",
+			 " ns (--overflow overrides)",
 			 n, edge_ns);
 	}
 	h->overflow = n;

@@ -9,8 +9,12 @@ extern const struct import_format import_delay_count, import_summary_csv, import
 	import_jitterdebugger_json, import_jitterdebugger_raw, import_jitterdebugger_csv,
 	import_fio_json, import_fio_log, import_hgrm, import_hdr_log, import_bcc, import_bpftrace,
 	import_bpftrace_json, import_stress_ng, import_rtla, import_perf_stat, import_perf_report,
-	import_perf_script;
+	import_perf_script, import_oslat, import_hwlat, import_rteval, import_go_bench,
+	import_hyperfine, import_sysbench, import_cyclictest_live;
 
+/* Makes a valid run document of what an importer made: clean text, bounds, series told apart,
+ * histograms checked (settle.c). */
+int import_settle(struct run *r, const struct import_options *o, struct err *reterr) MUSTCHECK;
 /* A new run with the options' host, experiment, factors and tags; owned by `rs`. */
 struct run *import_run(struct runs *rs, const struct import_options *o);
 /* A distribution in ns: metric, method, resolution = bucket width. */

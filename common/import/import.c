@@ -10,10 +10,10 @@ static const struct import_format *const table[] = {
 	&import_delay_count,
 	&import_cyclictest,
 	&import_rt_json,
+	&import_oslat,
 	&import_rtla,
-	&import_perf_stat,
-	&import_perf_report,
-	&import_perf_script,
+	&import_rteval,
+	&import_hwlat,
 	&import_fio_json,
 	&import_fio_log,
 	&import_hdr_log,
@@ -25,7 +25,14 @@ static const struct import_format *const table[] = {
 	&import_jitterdebugger_json,
 	&import_jitterdebugger_raw,
 	&import_jitterdebugger_csv,
+	&import_perf_stat,
+	&import_perf_report,
+	&import_perf_script,
+	&import_go_bench,
+	&import_hyperfine,
+	&import_sysbench,
 	&import_rigstat_json,
+	&import_cyclictest_live,
 	&import_summary_csv,
 	&import_csv,
 	&import_columns,
@@ -61,7 +68,7 @@ static const struct import_format *format_named(const char *name)
 	return NULL;
 }
 
-static const struct import_format *format_detected(const char *data, size_t len)
+static const struct import_format *format_detected(const char *data, size_t len, int *ret_sure)
 {
 	const struct import_format *best = NULL;
 	int sure = 0;
@@ -74,17 +81,21 @@ static const struct import_format *format_detected(const char *data, size_t len)
 		sure = s;
 		best = table[i];
 	}
+	*ret_sure = sure;
 	return best;
 }
 
 static int choose(const char *data, size_t len, const struct import_options *o,
 		  const struct import_format **ret, struct err *reterr)
 {
-	*ret = o && o->format ? format_named(o->format) : format_detected(data, len);
+	int sure;
+
+	*ret = o && o->format ? format_named(o->format) : format_detected(data, len, &sure);
 	if (*ret)
 		return 0;
 	if (o && o->format)
-		return err_set(reterr, ERR_INVALID, "no format is named '%.60s'", o->format);
+		return err_set(reterr, ERR_INVALID, "%s: no format is named '%.60s'",
+			       import_source(o), o->format);
 	return err_set(
 		reterr, ERR_INVALID,
 		"%s: the shape of this file is not one that rigstat reads; name its format, or "
@@ -132,17 +143,6 @@ static void apply_options(struct run *r, const struct import_options *o)
 			r->series[i].interval_ns = o->interval_ns;
 }
 
-static int check_run(const struct run *r, const struct import_options *o, struct err *reterr)
-{
-	for (size_t i = 0; i < r->series_len; i++) {
-		const struct series *s = &r->series[i];
-
-		if (s->kind == SERIES_HIST && hist_check(&s->hist, reterr))
-			return err_prefix(reterr, "%s: %s: ", import_source(o), s->metric);
-	}
-	return 0;
-}
-
 static int finish(struct runs *rs, const struct import_options *o, struct err *reterr)
 {
 	size_t series = 0;
@@ -152,7 +152,7 @@ static int finish(struct runs *rs, const struct import_options *o, struct err *r
 		if (o)
 			apply_options(rs->v[i], o);
 		series += rs->v[i]->series_len;
-		rc = check_run(rs->v[i], o, reterr);
+		rc = import_settle(rs->v[i], o, reterr);
 	}
 	if (!rc && !series)
 		return err_set(reterr, ERR_INVALID, "%s: no data in it", import_source(o));
@@ -185,13 +185,32 @@ int import_bytes(const char *data, size_t len, const struct import_options *o,
 	if (gunzip_is(data, len)) {
 		rc = gunzip_bytes(data, len, &plain, reterr);
 		if (rc)
-			return err_prefix(reterr, "%s: ", import_source(o));
+			(void)err_prefix(reterr, "%s: ", import_source(o));
 		data = plain.data ? plain.data : "";
 		len = plain.len;
 	}
-	rc = import_plain(data, len, o, ret, reterr);
+	rc = rc ? rc : import_plain(data, len, o, ret, reterr);
 	strbuf_done(&plain);
 	if (rc)
 		import_result_done(ret);
 	return rc;
+}
+
+int import_detect(const char *data, size_t len, const char **ret_format)
+{
+	const struct import_format *format;
+	struct strbuf plain = {0};
+	struct err err;
+	int sure = 0;
+
+	if (gunzip_is(data, len)) {
+		if (gunzip_bytes(data, len, &plain, &err) == 0) {
+			data = plain.data ? plain.data : "";
+			len = plain.len;
+		}
+	}
+	format = len ? format_detected(data, len, &sure) : NULL;
+	strbuf_done(&plain);
+	*ret_format = format ? format->name : NULL;
+	return sure;
 }

@@ -33,6 +33,10 @@ void import_result_done(struct import_result *r);
 int import_bytes(const char *data, size_t len, const struct import_options *o,
 		 struct import_result *ret, struct err *reterr) MUSTCHECK;
 
+/* How sure the shape of a (maybe gzipped) file is: 0 = no known format .. 100 = certain; below 40
+ * it is only some table of numbers. *ret_format is static, NULL for 0. */
+int import_detect(const char *data, size_t len, const char **ret_format);
+
 struct import_format {
 	const char *name, *title;
 	/* 0 = not mine .. 100 = certain */

@@ -240,7 +240,7 @@ static int rtla_lines(struct rtla *t, struct run *r, struct err *reterr)
 		line = span_trim(line);
 		if (!line.len)
 			continue;
-		if (span_is(line, "ALL:"))
+		if (span_starts(line, "ALL:"))
 			break; /* the sum over CPUs */
 		if (*line.p == '#')
 			rc = read_comment(t, r, line, reterr);

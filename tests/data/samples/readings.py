@@ -6,6 +6,7 @@ It reads the samples by itself, knows nothing of rigstat and shares no code with
 states is asserted here, so that this script and the index cannot drift apart. Times are ns.
 Quantiles are nearest rank, as the interval of values that a bucket allows, cut by the extremes.
 """
+import base64
 import collections
 import csv
 import gzip
@@ -15,6 +16,7 @@ import math
 import pathlib
 import re
 import struct
+import zlib
 
 HERE = pathlib.Path(__file__).parent
 DATA = HERE.parent
@@ -264,7 +266,10 @@ for d in ("jd_run1", "jd_stop"):
     # One number, which could be a run's value: the folder's reader must not ask for it.
     entry("samples/latency/%s/cpus_online" % d, format="columns", runs=1)
     refuse("samples/latency/%s/uname" % d, "not one that rigstat reads")
-refuse("samples/latency/jd_stop.txt", "not one that rigstat reads")
+# The live line of the same run: N and the extremes, no distribution.
+entry("samples/latency/jd_stop.txt", format="cyclictest-lines", notes=["inferred-unit", "no-histogram"], series=[
+    hist("wakeup_latency", [], 3000, 11000, 11000, 201328000, (0.5,), labels={"thread": "0"},
+         omission="keeps_deadlines")])
 
 # ---- fio ----
 
@@ -575,6 +580,410 @@ for line in text(M % "13-report-fieldsep.csv").splitlines():
         sums[cells[2]] += round(float(cells[0][:-1]) * 100)
 entry(M % "13-report-fieldsep.csv", format="perf-report", runs=1, series=[
     share("time_share", app, n / 100, **ROUNDED) for app, n in sums.items()])
+
+# ---- formats without a sample file: texts in the shape that the tools' sources and pages show ----
+
+
+
+def inline(name, content, **more):
+    OUT.append({"file": name, "text": content, **more})
+
+
+RTLA = """1# RTLA timerlat histogram
+# Time unit is microseconds (us)
+# Duration:   0 00:01:05
+Index   IRQ-000   Thr-000   IRQ-003   Thr-003
+0           100         0         7         0
+1             5        90         0         6
+2             0        14         0         0
+over:         0         1         0         1
+count:      105       105         7         7
+min:          0         1         0         1
+avg:          0         1         0         1
+max:          1       300         0        77
+ALL:        IRQ       Thr
+count:      112       112
+"""
+inline("rtla.txt", RTLA, format="rtla", notes=["inferred-overflow-edge"] * 2, series=[
+    hist("irq_latency", [(0, 1000, 100), (1000, 2000, 5)], 0, 0, 0, 1000, labels={"cpu": "0", "context": "irq"},
+         resolution=1000),
+    hist("wakeup_latency", [(1000, 2000, 90), (2000, 3000, 14)], 1, 3000, 1000, 300000,
+         labels={"cpu": "0", "context": "thread"}),
+    hist("wakeup_latency", [(1000, 2000, 6)], 1, 2000, 1000, 77000, (0.5,),
+         labels={"cpu": "3", "context": "thread"})])
+inline("rtla-count.txt", RTLA.replace("count:      105       105", "count:      105       106"),
+       error="Thr-0: count is 106, but buckets and over sum to 105")
+inline("rtla-ns.txt", RTLA.replace("microseconds (us)", "nanoseconds (ns)"), format="rtla",
+       series=[hist("irq_latency", [(0, 1, 100), (1, 2, 5)], 0, 0, 0, 1, labels={"cpu": "0"}, resolution=1)])
+inline("rtla-minus.txt", RTLA.replace("0           100", "0          -100"), error=":5:")
+inline("osnoise.txt", """# RTLA osnoise histogram
+# Time unit is microseconds (us)
+# Duration:   0 00:00:10
+Index   CPU-000   CPU-001
+0           300       200
+5             4         0
+10            1         2
+over:         0         0
+count:      305       202
+min:          0         0
+avg:          0.50      0.10
+max:         10        10
+""", format="rtla", notes=["inferred-bucket-width"], series=[
+    # Every row is a multiple of 5, so the buckets are at most that wide; extremes are floors.
+    hist("os_noise", [(0, 5000, 300), (5000, 10000, 4), (10000, 15000, 1)], labels={"cpu": "0"}, resolution=5000)])
+inline("rtla-elided.txt", RTLA.replace("1             5", "...\n1             5"), error="rows were left out")
+
+HGRM = """       Value     Percentile TotalCount 1/(1-Percentile)
+
+       0.250 0.000000000000          2           1.00
+       0.500 0.500000000000         60           2.00
+       2.000 0.990000000000         99         100.00
+       8.000 1.000000000000        100            inf
+#[Mean    =        0.600, StdDeviation   =        0.900]
+#[Max     =        7.998, Total count    =          100]
+#[Buckets =           27, SubBuckets     =         2048]
+"""
+inline("t.hgrm", HGRM, format="hgrm", notes=["inferred-unit"], series=[
+    hist("request_latency", [(0, 250001, 2), (250001, 500001, 58), (500001, 2000001, 39), (2000001, 8000001, 1)],
+         hi=7998000)])
+inline("us.hgrm", HGRM, format="hgrm", options={"unit_ns": 1000}, notes=[], series=[
+    hist("request_latency", [(0, 251, 2), (251, 501, 58), (501, 2001, 39), (2001, 8001, 1)], hi=7998)])
+inline("cut.hgrm", "".join(HGRM.splitlines(True)[:4] + HGRM.splitlines(True)[6:]), error="the table is cut off")
+inline("falls.hgrm", HGRM.replace("         99 ", "         59 "), error=":5:")
+
+
+def hdr_index(value, digits=2):
+    """Index in HdrHistogram's counts array, and the edges of its slot (lowest value 1)."""
+    half = math.ceil(math.log2(2 * 10 ** digits)) - 1
+    exponent = max(0, value.bit_length() - 1 - half)
+    sub = value >> exponent
+    return (exponent << half) + sub, sub << exponent, (sub + 1) << exponent
+
+
+def zigzag(n):
+    n = (n << 1) ^ (n >> 63)
+    n &= (1 << 64) - 1
+    out = bytearray()
+    while n >= 0x80:
+        out.append(n & 0x7f | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def hdr_payload(counts, version, digits=2, word=8, offset=0):
+    slots = {hdr_index(v, digits)[0]: n for v, n in counts.items()}
+    if version == 2:
+        body, at = b"", 0
+        for i, n in sorted(slots.items()):
+            body += (zigzag(-(i - at)) if i > at else b"") + zigzag(n)
+            at = i + 1
+    else:
+        body = b"".join(slots.get(i, 0).to_bytes(word, "big") for i in range(max(slots) + 1))
+    if version == 0:
+        head = struct.pack(">iiqqq", 0x1c849308 | word << 4, digits, 1, 3600 * 10 ** 9, sum(counts.values()))
+        cookie = 0x1c849309 | word << 4
+    else:
+        base = 0x1c849301 if version == 1 else 0x1c849303
+        head = struct.pack(">iiiiqqd", base | (0x10 if version == 2 else word << 4), len(body), offset, digits, 1,
+                           3600 * 10 ** 9, 1.0)
+        cookie = (0x1c849302 | word << 4) if version == 1 else 0x1c849304 | 0x10
+    packed = zlib.compress(head + body)
+    return base64.b64encode(struct.pack(">iI", cookie, len(packed)) + packed).decode()
+
+
+def hdr_buckets(*counts, digits=2):
+    sums = collections.Counter()
+    for c in counts:
+        for v, n in c.items():
+            sums[hdr_index(v, digits)[1:]] += n
+    return [(lo, hi, n) for (lo, hi), n in sorted(sums.items())]
+
+
+HLOG = """#[Logged with jHiccup version 2.0.7]
+#[Histogram log format version 1.2]
+#[StartTime: 1441812279.474 (seconds since epoch), Wed Sep 09 08:24:39 PDT 2015]
+"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+"""
+C1 = {100: 7, 5000: 3, 123456: 1}
+C2 = {100: 1, 77777777: 2}
+for version in (0, 1, 2):
+    log = HLOG + "0.127,1.007,0.124,%s\n1.134,0.999,77.778,%s\n" % (
+        hdr_payload(C1, version), hdr_payload(C2, version))
+    inline("v%d.hlog" % version, log, format="hdr-log", runs=1, notes=["inferred-unit"], series=[
+        hist("request_latency", hdr_buckets(C1, C2), qs=(0.5, 0.9))])
+inline("narrow.hlog", HLOG + "0.1,1.0,0.1,%s\n" % hdr_payload(C1, 1, word=2), format="hdr-log",
+       series=[hist("request_latency", hdr_buckets(C1))])
+inline("tags.hlog", HLOG + "Tag=a,0.1,1.0,0.1,%s\n0.1,1.0,0.1,%s\nTag=a,1.1,1.0,0.1,%s\n" % (
+    hdr_payload(C1, 2), hdr_payload(C2, 2), hdr_payload(C2, 2)), format="hdr-log", series=[
+        hist("request_latency", hdr_buckets(C1, C2), labels={"tag": "a"}),
+        {"metric": "request_latency", "labels": {"tag": "a"}, "count": 14}])
+inline("shifted.hlog", HLOG + "0.1,1.0,0.1,%s\n" % hdr_payload(C1, 2, offset=1), error="normalizing offset")
+inline("cut.hlog", HLOG + "0.1,1.0,0.1,%s\n" % hdr_payload(C1, 2)[:60], error=":5:")
+inline("comma.hlog", HLOG + "0,1,1,0,0,1,%s\n" % hdr_payload(C1, 2), error="decimal commas")
+
+BCC = """Tracing run queue latency... Hit Ctrl-C to end.
+
+06:20:16
+     usecs               : count     distribution
+         0 -> 1          : 233      |***********                             |
+         2 -> 3          : 742      |************************************    |
+         4 -> 7          : 25       |*                                       |
+
+06:20:17
+     usecs               : count     distribution
+         0 -> 1          : 200      |***********                             |
+         2 -> 3          : 0        |                                        |
+         4 -> 7          : 10       |*                                       |
+        64 -> 127        : 3        |                                        |
+"""
+inline("runqlat.txt", BCC, format="bcc", notes=["inferred-intervals"], series=[
+    hist("runqueue_latency", [(0, 2000, 433), (2000, 4000, 742), (4000, 8000, 35), (64000, 128000, 3)], unit="ns")])
+inline("biolatency.txt", """Tracing block device I/O... Hit Ctrl-C to end.
+
+disk = 'xvdb'
+     msecs               : count     distribution
+         0 -> 1          : 5        |****|
+     18014398509481984 -> 36028797018963967 : 2        |*   |
+
+disk = 'xvda1'
+     msecs               : count     distribution
+         0 -> 1          : 7        |****|
+""", format="bcc", notes=["clock-went-back"], series=[
+    hist("io_latency", [(0, 2000000, 5)], negative=2, labels={"disk": "xvdb"}, qs=()),
+    hist("io_latency", [(0, 2000000, 7)], labels={"disk": "xvda1"})])
+inline("bcc-elided.txt", BCC.replace("         2 -> 3          : 742", "...\n         2 -> 3          : 742"),
+       error="rows were left out")
+inline("bcc-overlap.txt", BCC.replace("         4 -> 7          : 25 ", "         3 -> 7          : 25 "),
+       error=":7:")
+inline("bpftrace-keyed.txt", """Attaching 2 probes...
+
+@ns[sshd, 12]:
+[4K, 8K)              10 |@@@@|
+[8K, 16K)              3 |@   |
+
+@count[bash]: 42
+""", format="bpftrace", notes=["inferred-unit"], series=[
+    hist("ns", [(4096, 8192, 10), (8192, 16384, 3)], labels={"key": "sshd, 12"}, unit="ns"),
+    {"metric": "count", "kind": "value", "value": 42, "labels": {"key": "bash"}}])
+
+OSLAT = """oslat V 2.40
+Total runtime: 		1 seconds
+
+        Core:	 0 1
+Counter Freq:	 2445 2445 (Mhz)
+    001 (us):	 1000 2000
+    002 (us):	 24 0
+    032 (us):	 6 0 (including overflows)
+     Minimum:	 1 1 (us)
+     Average:	 1.001 1.001 (us)
+     Maximum:	 3858 1 (us)
+     Max-Min:	 3857 0 (us)
+    Duration:	 1.998 1.998 (sec)
+"""
+inline("oslat.txt", OSLAT, format="oslat", series=[
+    hist("os_noise", [(0, 1000, 1000), (1000, 2000, 24)], 6, 31000, None, 3858000, labels={"cpu": "0"}),
+    hist("os_noise", [(0, 1000, 2000)], 0, 0, None, 1000, labels={"cpu": "1"})])
+inline("oslat-max.txt", OSLAT.replace("3858 1", "3858 9"), error="core 1: max is 9000 ns, but the last bucket")
+inline("oslat-cut.txt", OSLAT.split("     Maximum")[0], error="the file ends before")
+
+HWLAT = """hwlatdetect:  test duration 100 seconds
+   detector: tracer
+   parameters:
+        Latency threshold: 10us
+        Sample window:     1000000us
+        Sample width:      500000us
+     Non-sampling period:  500000us
+        Output File:       None
+
+Starting test
+test finished
+Max Latency: 23us
+Samples recorded: 2
+Samples exceeding threshold: 2
+ts: 1610000000.123456789, inner:12, outer:23
+ts: 1610000009.123456789, inner:15, outer:0
+"""
+inline("hwlat.txt", HWLAT, format="hwlatdetect", notes=["one-sample-a-window"], series=[
+    hist("hw_latency", [(0, 10000, 98), (15000, 16000, 1), (23000, 24000, 1)], hi=23000)])
+inline("hwlat-quiet.txt", HWLAT.split("Max Latency")[0] + "Max Latency: Below threshold\nSamples recorded: 0\n",
+       format="hwlatdetect", series=[hist("hw_latency", [(0, 10000, 100)])])
+inline("hwlat-cut.txt", HWLAT.split("Max Latency")[0], error="it did not end")
+
+RTEVAL = """<?xml version="1.0" encoding="UTF-8"?>
+<rteval version="3.8">
+ <run_info days="0" hours="0" minutes="1" seconds="0"><date>2026-01-01</date></run_info>
+ <uname><node>box1</node><kernel is_RT="1">6.12.0-rt</kernel><arch>x86_64</arch></uname>
+ <Measurements><Profile loads="1" parallel="1">
+  <cyclictest command_line="cyclictest -i100 -qmu -h 3500 -p95 --threads --affinity">
+   <system description="2 cores"><statistics><samples>30</samples></statistics></system>
+   <core id="0" priority="95">
+    <statistics><samples>20</samples><minimum unit="us">3</minimum><maximum unit="us">9</maximum></statistics>
+    <histogram nbuckets="3"><bucket index="3" value="15"/><bucket index="4" value="4"/><bucket index="9" value="1"/></histogram>
+   </core>
+   <core id="1" priority="95">
+    <statistics><samples>10</samples><minimum unit="us">2</minimum><maximum unit="us">4000</maximum></statistics>
+    <histogram nbuckets="1"><bucket index="2" value="9"/></histogram>
+   </core>
+  </cyclictest></Profile></Measurements>
+</rteval>
+"""
+inline("summary.xml", RTEVAL, format="rteval", runs=1, series=[
+    hist("wakeup_latency", [(3000, 4000, 15), (4000, 5000, 4), (9000, 10000, 1)], 0, 0, 3000, 9000,
+         labels={"cpu": "0"}, interval=100000, omission="skips_missed"),
+    hist("wakeup_latency", [(2000, 3000, 9)], 1, 3500000, 2000, 4000000, (0.5,), labels={"cpu": "1"})])
+inline("none.xml", re.sub(r"<bucket index=\"2\"[^>]*>", "", RTEVAL).replace("<samples>10</samples>", ""),
+       error="core 1 has no histogram")
+inline("cut.xml", RTEVAL.split("</core>")[0], error="inside a <core>")
+
+inline("bench.txt", """goos: linux
+pkg: example.org/x
+BenchmarkEncode/size=1-8         \t    1000\t      1234.5 ns/op\t      56 B/op
+BenchmarkEncode/size=1-8         \t    1000\t      1240 ns/op\t      56 B/op
+BenchmarkDecode-8                \t    2000\t       900 ns/op
+PASS
+""", format="go-bench", runs=2, series=[
+    {"metric": "go:Encode/size=1-8:ns/op", "unit": "ns", "value": 1234.5},
+    {"run": 1, "metric": "go:Encode/size=1-8:ns/op", "value": 1240},
+    {"metric": "go:Decode-8:ns/op", "value": 900},
+    {"metric": "go:Encode/size=1-8:B/op", "unit": "B/op", "value": 56}])
+inline("hyperfine.json", json.dumps({"results": [
+    {"command": "a", "mean": 0.15, "times": [0.1, 0.2], "exit_codes": [0, 1], "parameters": {"n": "4"}},
+    {"command": "b", "mean": 0.3, "times": [0.3]}]}), format="hyperfine", runs=3,
+    factors=[{"command": "a", "n": "4"}, {"command": "a"}, {"command": "b"}], series=[
+        {"metric": "elapsed", "unit": "ns", "value": 0.1e9}, {"run": 2, "metric": "elapsed", "value": 0.3e9}])
+SYSBENCH = """Latency histogram (values are in milliseconds)
+       value  ------------- distribution ------------- count
+       1.000 |****************************************  80
+       4.000 |**********                                19
+      16.000 |                                          1
+
+General statistics:
+    total time:                          10.0000s
+    total number of events:              100
+
+Latency (ms):
+         min:                                    0.90
+         avg:                                    1.72
+         max:                                   17.10
+         95th percentile:                        4.00
+         sum:                                  172.00
+
+Threads fairness:
+    events (avg/stddev):           100.0000/0.0
+"""
+inline("sysbench.txt", SYSBENCH, format="sysbench", notes=["inferred-edges"], series=[
+    hist("request_latency", [(0, 2000001, 80), (2000001, 8000001, 19), (8000001, 32000001, 1)]),
+    {"metric": "ops_per_second", "unit": "1/s", "value": 10}])
+inline("sysbench-n.txt", SYSBENCH.replace("  19\n", "  18\n"), error="sums to 99, but 100 events")
+inline("sysbench-plain.txt", SYSBENCH.split("\n\n", 1)[1], format="sysbench", series=[
+    hist("request_latency", [], 100, 900000, 900000, 17100000, (0.5,))])
+
+inline("live.txt", "\x1b[1AT: 0 ( 9) P:80 I:1000 C:     50 Min:     14 Act:   31 Avg:   32 Max:      40\n"
+       "T: 0 ( 9) P:80 I:1000 C:    100 Min:     14 Act:   31 Avg:   32 Max:      41\n"
+       "T: 1 (10) P:80 I:1500 C:     74 Min:     25 Act:   31 Avg:   46 Max:     569\n",
+       format="cyclictest-lines", notes=["inferred-unit", "no-histogram"], series=[
+           hist("wakeup_latency", [], 100, 14000, 14000, 41000, (0.5,), labels={"thread": "0"}, interval=1000000),
+           hist("wakeup_latency", [], 74, 25000, 25000, 569000, (0.5,), labels={"thread": "1"}, interval=1500000)])
+
+# ---- contradictions and damage in cyclictest's text ----
+
+CT = """# cyclictest -q -m -S -p80 -i200 -h5 -N
+# /dev/cpu_dma_latency set to 0us
+T: 0 (1234) P:80 I:200 C: 10 Min: 2 Act: 3 Avg: 3 Max: 9\x1b[1A# Histogram
+000000 000000\t000000
+000001 000000\t000001
+000002 000004\t000003
+000003 000005\t000006
+000004 000000\t000000
+# Total: 000000009 000000010
+# Min Latencies: 00002 00001
+# Avg Latencies: 00003 00002
+# Max Latencies: 00009 00003
+# Histogram Overflows: 00001 00000
+# Histogram Overflow at cycle number:
+# Thread 0: 00007
+# Thread 1:
+"""
+inline("ct.txt", CT, format="cyclictest", notes=[], series=[
+    hist("wakeup_latency", [(2, 3, 4), (3, 4, 5)], 1, 5, 2, 9, labels={"thread": "0"}, interval=200000, resolution=1),
+    hist("wakeup_latency", [(1, 2, 1), (2, 3, 3), (3, 4, 6)], 0, 0, 1, 3, labels={"thread": "1"})])
+inline("ct-md.txt", "".join("    " + line.rstrip("\n") + "\r\n" for line in CT.splitlines(True)),
+       format="cyclictest", series=[{"metric": "wakeup_latency", "labels": {"thread": "0"}, "count": 10}])
+inline("ct-total.txt", CT.replace("000000009", "000000008"), error=":9: Total says 8 for thread 0")
+inline("ct-max.txt", CT.replace("00009 00003", "00009 00002"), error="thread 1: max is 2 ns, but the histogram")
+inline("ct-over.txt", CT.replace("00009 00003", "00004 00003"), error="samples overflowed")
+inline("ct-missing.txt", CT.replace("00009 00003", "00009 00007"), error="nothing overflowed: samples are missing")
+inline("ct-elided.txt", CT.replace("000003 000005", "...\n000003 000005"), error=":7:1: rows were left out")
+inline("ct-more.txt", CT.replace("000003 000005", "More histogram entries ...\n000003 000005"),
+       error="rows were left out")
+inline("ct-cut.txt", CT.split("# Min")[0], error="it is cut off")
+inline("ct-two.txt", CT + CT, error="two files in one")
+inline("ct-ragged.txt", CT.replace("000005\t000006", "000005"), error=":7:1: 1 counts; the rows above have 2")
+inline("ct-huge.txt", CT.replace("# Max Latencies: 00009", "# Max Latencies: 18446744073709551612"),
+       format="cyclictest", notes=["clock-went-back"], series=[
+           {"metric": "wakeup_latency", "labels": {"thread": "0"}, "count": 10, "overflow": 1, "max": None}])
+inline("ct-unit.txt", CT, options={"unit_ns": 1000}, error="leave --unit out")
+JD = json.loads(text("samples/latency/jd_stop/results.json"))
+JD["cpu"]["0"]["count"] = 5
+inline("jd.json", json.dumps(JD), error="cpu 0: the histogram sums to 2794, but count is 5")
+CTJ = text("samples/latency/ct210.json")
+inline("ct-cycles.json", CTJ.replace('"cycles": 500', '"cycles": 5'), error="only 5 cycles were run")
+inline("ct-nan.json", json.dumps({"file_version": 1, "rt_test_version:": "2.40", "cmdline:": "cyclictest -h 60",
+                                  "thread": {"0": {"histogram": {}, "cycles": 0, "min": 1000000, "max": 0,
+                                                   "avg": "X", "cpu": 0}}}).replace('"X"', "-nan"),
+       format="rt-tests-json", notes=["repaired-json"],
+       series=[{"metric": "wakeup_latency", "count": 0, "overflow": 0}])
+inline("ct-sorted.json", json.dumps({"file_version": 1, "rt_test_version:": "2.40", "cmdline:": "cyclictest -h 60",
+                                     "thread": {"0": {"histogram": {"10": 1, "9": 2, "100": 1}, "cycles": 4,
+                                                      "min": 9, "max": 100, "cpu": 0}}}),
+       format="rt-tests-json", series=[hist("wakeup_latency", [(9000, 10000, 2), (10000, 11000, 1), (100000, 101000, 1)],
+                                            0, 0, 9000, 100000, (0.5,))])
+PT = {"file_version": 1, "rt_test_version:": "2.40", "cmdline:": "ptsematest -l200 -p80", "return_code": 1,
+      "thread": {"0": {"sender": {"cpu": 0, "samples": 200}, "receiver": {"cpu": 1, "min": 15, "avg": 46.45, "max": 128}}}}
+inline("pt.json", json.dumps(PT), format="rt-tests-json", notes=["tool-failed"], series=[
+    hist("handoff_latency", [], 200, 15000, 15000, 128000, (0.5,), labels={"cpu": "1"})])
+PT["thread"] = {}
+inline("ssdd.json", json.dumps(PT), error="only say passed or failed")
+FIO = json.loads(text("samples/latency/fio-3.33-jsonplus.json"))
+two = "fio: some warning\n" + json.dumps(FIO) + "\nmore text\n" + json.dumps(FIO, indent=2) + "\n"
+inline("fio-two.json", two, format="fio-json", runs=2, notes=["several-documents"], series=[
+    {"metric": "completion_latency", "count": 91847}, {"run": 1, "metric": "completion_latency", "count": 91847}])
+FIO["jobs"][0]["read"]["clat_ns"]["N"] = 1
+inline("fio-n.json", json.dumps(FIO), error="the bins sum to 91847, but N is 1")
+FIO["jobs"][0]["read"]["clat_ns"]["bins"] = {"129": 1}
+inline("fio-bin.json", json.dumps(FIO), error="min is 43670 ns, but the histogram")
+FIO["jobs"][0]["read"]["clat_ns"]["bins"] = {"256": 1}
+inline("fio-odd.json", json.dumps(FIO), error="not the midpoint")
+inline("stat-broken.jsonl", '{"counter-value" : "5.000000", "unit" : "", "event" : "cycles", "event-runtime" : 9, '
+       '"pcnt-running" : 100.00}\n"counter-value" : "6"}\n{"counter-value" : "7.0", "unit" : "", "event" : "x", '
+       '"event-runtime" : 9, "pcnt-running" : 12.00}\n{bad\n', format="perf-stat", notes=["broken-lines"], series=[
+           value("cycles", 5), absent("x", "counted only 12 %")])
+inline("stat-zoo.csv", """218957037351,cycles,100,95.00
+1,,instructions,500,100.00
+0.5,Joules,power/energy-pkg/,100,100.00,,
+7,,cpu/event=0x3c,umask=0x1/,100,100.00,,
+235733;;branches;1000;100.00;;
+""", format="perf-stat", series=[
+    value("cycles", 218957037351, state="estimated", reason="95 %"),
+    value("energy-pkg", 0.5, "Joules", {"pmu": "power"}),
+    value("cpu/event=0x3c,umask=0x1/", 7), value("branches", 235733)])
+inline("hybrid.csv", """256500230,,cpu_atom/cycles/,100,100.00,,
+37487490,,cpu_atom/instructions/,100,100.00,5.54,insn per cycle
+1000,,cpu_core/cycles/,100,100.00,,
+3000,,cpu_core/instructions/,100,100.00,,
+""", format="perf-stat", series=[
+    plain("ipc", 37487490 / 256500230, "1", labels={"pmu": "cpu_atom"}),
+    plain("ipc", 3.0, "1", labels={"pmu": "cpu_core"})])
+inline("grouped.txt", """
+ Performance counter stats for 'x':
+
+       627.912.025      cycles                    #    0,995 GHz
+          12,34 msec    task-clock
+
+       5,001079353 seconds time elapsed
+""", format="perf-stat", series=[value("cycles", 627912025), value("task-clock", 12.34e6, "ns"),
+                                 plain("elapsed", 5001079353)])
 
 (HERE / "readings.json").write_text(json.dumps(OUT, indent=1) + "\n")
 print(len(OUT), "readings")

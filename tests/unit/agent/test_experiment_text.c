@@ -169,6 +169,7 @@ static void test_summary(void **state)
 		 .p99_ns = 1,
 		 .max_ns = 1},
 	};
+	struct experiment_result even = {.runs = runs, .len = 2};
 	struct experiment_result r = {.runs = runs, .len = 4, .failed = 1, .left = 12};
 	struct experiment_conf c;
 
@@ -187,6 +188,9 @@ static void test_summary(void **state)
 	experiment_put_summary(&c, &r, NULL, "/spool", &b);
 	assert_non_null(strstr(b.data, "No server was named"));
 	assert_null(strstr(b.data, "Compare:"));
+	strbuf_clear(&b);
+	experiment_put_summary(&c, &even, NULL, "/spool", &b);
+	assert_non_null(strstr(b.data, "2      20 ns     5.5 us       3 ns"));
 	design_done(&c.design);
 }
 

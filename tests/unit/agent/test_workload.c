@@ -182,20 +182,41 @@ static void test_stop_kill_after_grace(void **state)
 	assert_in_range(clock_monotonic_ns() - t, 450 * NS_PER_MS, 10 * NS_PER_SEC);
 }
 
-/* A child that outlives the program is ended before on_end, even one that ignores TERM. */
-static void test_no_leftovers(void **state)
+static void expect_child_gone(struct fixture *f)
 {
-	struct fixture *f = *state;
-	struct err err;
 	int pid = 0;
 
-	assert_int_equal(start(f, "(trap '' TERM; sleep 300) & echo $!", 200 * NS_PER_MS, &err), 0);
-	uv_run(&f->loop, UV_RUN_DEFAULT);
 	assert_int_equal(f->r.exit_status, 0);
 	assert_int_equal(sscanf(f->tail.data, "%d", &pid), 1);
 	assert_true(pid > 1);
 	assert_int_equal(kill(pid, 0), -1);
 	assert_int_equal(errno, ESRCH);
+}
+
+/* A child that outlives the program is ended before on_end: asked first ... */
+static void test_leftovers_are_asked(void **state)
+{
+	struct fixture *f = *state;
+	int64_t t = clock_monotonic_ns();
+	struct err err;
+
+	assert_int_equal(start(f, "sleep 300 & echo $!; sleep 0.3", 60 * NS_PER_SEC, &err), 0);
+	uv_run(&f->loop, UV_RUN_DEFAULT);
+	assert_true(clock_monotonic_ns() - t < 20 * NS_PER_SEC);
+	expect_child_gone(f);
+}
+
+/* ... then killed, when it ignores TERM (which takes a moment to be set up). */
+static void test_leftovers_are_killed(void **state)
+{
+	struct fixture *f = *state;
+	struct err err;
+
+	assert_int_equal(start(f, "(trap '' TERM; exec sleep 300) & echo $!; sleep 0.3",
+			       200 * NS_PER_MS, &err),
+			 0);
+	uv_run(&f->loop, UV_RUN_DEFAULT);
+	expect_child_gone(f);
 }
 
 static void test_log_is_bounded(void **state)
@@ -269,7 +290,8 @@ int main(void)
 		TEST(test_cannot_run),
 		TEST(test_stop_term),
 		TEST(test_stop_kill_after_grace),
-		TEST(test_no_leftovers),
+		TEST(test_leftovers_are_asked),
+		TEST(test_leftovers_are_killed),
 		TEST(test_log_is_bounded),
 		TEST(test_tail),
 		TEST(test_list),

@@ -2,7 +2,8 @@
 /* Every sample file against its right reading: tests/data/samples/readings.json, which was made by
  * reading the files independently (readings.py), never from our output.
  *
- * An entry is {"file", "options"?, "format", "runs", "series": [...], "notes": [...]} or
+ * An entry is {"file", "text"? (the bytes, when there is no file), "options"?, "format", "runs",
+ * "series": [...], "notes": [...]} or
  * {"file", "error": "part of the message"}. A series names what to look for: run (index), metric,
  * labels; and what must hold: kind, unit, count, overflow, negative, min, max, value, state,
  * reason (part), summary, omission, resolution, interval, q: {"0.99": [lo, hi] | ">=n"}. */
@@ -265,6 +266,24 @@ static void check_round_trip(const char *file, const struct run *r)
 	run_free(back);
 }
 
+/* The file's bytes, or the entry's own text. */
+static char *bytes_of(const char *dir, const json_t *entry, size_t *ret_len)
+{
+	const json_t *text = json_object_get(entry, "text");
+	char *path, *data;
+
+	if (text) {
+		*ret_len = json_string_length(text);
+		data = xcalloc(1, *ret_len ? *ret_len : 1);
+		memcpy(data, json_string_value(text), *ret_len);
+		return data;
+	}
+	path = xasprintf("%s/%s", dir, json_string_value(json_object_get(entry, "file")));
+	data = read_file(path, ret_len);
+	free(path);
+	return data;
+}
+
 static void check_entry(const char *dir, const json_t *entry)
 {
 	const char *file = json_string_value(json_object_get(entry, "file"));
@@ -275,7 +294,7 @@ static void check_entry(const char *dir, const json_t *entry)
 	struct import_result result;
 	struct err err = {0};
 	size_t len;
-	char *path = xasprintf("%s/%s", dir, file), *data = read_file(path, &len);
+	char *data = bytes_of(dir, entry, &len);
 	int rc = import_bytes(data, len, &o, &result, &err);
 
 	if (error && !rc)
@@ -300,7 +319,6 @@ static void check_entry(const char *dir, const json_t *entry)
 	}
 	import_result_done(&result);
 	free(data);
-	free(path);
 }
 
 static json_t *load_table(const char *dir)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -277,6 +278,82 @@ static void test_torn_and_damaged_lines(void **state)
 	recover_says(f, "1 damaged lines were skipped", "1");
 }
 
+/* What is written after a torn line must not join it. */
+static void test_lines_after_a_torn_one(void **state)
+{
+	struct fixture *f = *state;
+	struct err err;
+
+	bind_a(f);
+	die(f);
+	append(f, "1234abcd\tset\tpath");
+	begin(f);
+	bind_a(f);
+	assert_int_equal(tuner_set(&f->t, "fa", "7", &err), 0);
+	die(f);
+	begin(f);
+	assert_int_equal(f->t.journal.book.damaged, 0);
+	recover_says(f, "put back from '7' to '1'", "1");
+}
+
+/* The last setting goes first, as brackets close. */
+static void test_restored_in_reverse(void **state)
+{
+	CLEANUP(strbuf_done) struct strbuf report = {0};
+	struct fixture *f = *state;
+	CLEANUP(freep) char *text = NULL;
+	struct tunables *t = &f->t.tunables;
+	char present[TUNE_VALUE_MAX];
+	struct err err;
+
+	/* putting back `one` writes b, so b must have been put back before: else 'one' wins */
+	text = xasprintf("[one]\napply = /bin/sh -c 'echo $1 >%s; echo 2 >%s' sh {value}\n"
+			 "verify = /bin/cat %s\n",
+			 f->a, f->b, f->a);
+	assert_int_equal(tunables_parse(t, "t", text, strlen(text), &err), 0);
+	assert_int_equal(tuner_bind(&f->t, "fa", "one", present, &err), 0);
+	assert_int_equal(tuner_bind(&f->t, "fb", f->b, present, &err), 0);
+	assert_int_equal(tuner_set(&f->t, "fa", "5", &err), 0);
+	put(f->b, "30\n");
+	assert_int_equal(tuner_set(&f->t, "fb", "40", &err), 0);
+	assert_int_equal(tuner_restore(&f->t, &report, &err), 0);
+	/* reverse: b back to 30, then `one` sets 2; forward: `one` sets 2, which is not ours in b
+	 */
+	assert_string_equal(get(f->b), "2");
+	assert_int_equal(report.len, 0);
+}
+
+static void test_values_are_checked(void **state)
+{
+	struct fixture *f = *state;
+	struct err err;
+
+	bind_a(f);
+	assert_int_equal(tuner_check(&f->t, "fa", "", &err), ERR_INVALID);
+	assert_int_equal(tuner_set(&f->t, "fa", "1\n2", &err), ERR_INVALID);
+	assert_string_equal(get(f->a), "1");
+}
+
+static void test_a_step_that_hangs_is_killed_with_its_children(void **state)
+{
+	struct fixture *f = *state;
+	char present[TUNE_VALUE_MAX];
+	CLEANUP(freep)
+	char *text = xasprintf("[hang]\napply = /bin/true {value}\ntimeout = 300ms\n"
+			       "verify = /bin/sh -c 'sleep 300 & echo $! >%s; wait'\n",
+			       f->b);
+	struct err err;
+	int pid;
+
+	assert_int_equal(tunables_parse(&f->t.tunables, "t", text, strlen(text), &err), 0);
+	assert_int_equal(tuner_bind(&f->t, "x", "hang", present, &err), ERR_TIMEOUT);
+	pid = atoi(get(f->b));
+	assert_true(pid > 1);
+	for (int i = 0; i < 200 && kill(pid, 0) == 0; i++) /* init reaps it */
+		usleep(10000);
+	assert_int_equal(kill(pid, 0), -1);
+}
+
 static void test_a_failure_stays_in_the_journal(void **state)
 {
 	CLEANUP(strbuf_done) struct strbuf report = {0};
@@ -313,6 +390,12 @@ static void test_links_may_not_lead_away(void **state)
 	assert_int_equal(symlink(outside, link), 0);
 	assert_int_equal(tuner_bind(&f->t, "x", link, present, &err), ERR_PERM);
 	assert_int_equal(tuner_bind(&f->t, "x", outside, present, &err), ERR_PERM);
+	/* nor may a path outside lead in */
+	unlink(outside);
+	assert_int_equal(symlink(f->a, outside), 0);
+	assert_int_equal(tuner_bind(&f->t, "x", outside, present, &err), ERR_PERM);
+	unlink(outside);
+	put(outside, "1\n");
 	/* a link inside the root is resolved once, then must stay what it was */
 	unlink(link);
 	assert_int_equal(symlink(f->a, link), 0);
@@ -421,6 +504,10 @@ int main(void)
 		TEST(test_earlier_boot_is_reported_only),
 		TEST(test_vanished_target),
 		TEST(test_torn_and_damaged_lines),
+		TEST(test_lines_after_a_torn_one),
+		TEST(test_restored_in_reverse),
+		TEST(test_values_are_checked),
+		TEST(test_a_step_that_hangs_is_killed_with_its_children),
 		TEST(test_a_failure_stays_in_the_journal),
 		TEST(test_links_may_not_lead_away),
 		TEST(test_rights_of_others),

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* oslat's text.
+ *
+ *         Core:	 0 1
+ *     001 (us):	 34564643 34338482	upper edges: [0, 1) us
+ *     032 (us):	 696 694 (including overflows)
+ *      Minimum:	 1 1 (us)	rounded up to whole us, as is the maximum
+ */
+#include "common/import/formats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#define CPUS_MAX 8192
+
+struct oslat {
+	struct scan scan;
+	int64_t *cpus, *max;
+	size_t len, max_len;
+	struct hist *hists;
+	bool has_overflow_mark;
+	double seconds;
+};
+
+/* "\t Name:\t 1 2 3 (us)" -> the text behind the colon; false when the line has another name. */
+static bool named(struct span line, const char *name, struct span *ret)
+{
+	line = span_trim(line);
+	if (!span_skip(&line, name))
+		return false;
+	line = span_trim(line);
+	if (!span_skip(&line, ":"))
+		return false;
+	*ret = line;
+	return true;
+}
+
+static int read_cores(struct oslat *t, struct span values, struct err *reterr)
+{
+	struct span word;
+	size_t cap = 0;
+	int64_t cpu;
+
+	if (t->len)
+		return scan_error(&t->scan, NULL, reterr, "a second table in one file");
+	while (span_word(&values, &word)) {
+		if (!span_i64(word, &cpu) || cpu < 0 || t->len == CPUS_MAX)
+			return scan_error(&t->scan, word.p, reterr, "'%.*s' is not a CPU",
+					  SPAN_ARG(word));
+		GROW(t->cpus, t->len, cap);
+		t->cpus[t->len++] = cpu;
+	}
+	t->hists = xcalloc(t->len + 1, sizeof(*t->hists));
+	for (size_t i = 0; i < t->len; i++)
+		t->hists[i].scheme = HIST_EDGES;
+	return 0;
+}
+
+/* "001 (us):\t 24 123" */
+static bool row_start(struct span line, int64_t *ret_us, struct span *ret_values)
+{
+	struct span word;
+
+	return span_word(&line, &word) && span_i64(word, ret_us) && *ret_us > 0 &&
+	       span_word(&line, &word) && span_is(word, "(us):") && (*ret_values = line, true);
+}
+
+static int read_row(struct oslat *t, int64_t us, struct span values, struct err *reterr)
+{
+	bool open = span_find(values, "(including overflows)") != NULL;
+	struct span word;
+	size_t i = 0;
+	uint64_t n;
+
+	if (us > INT64_MAX / NS_PER_US)
+		return scan_error(&t->scan, NULL, reterr, "the bucket is too large");
+	for (; span_word(&values, &word) && *word.p != '('; i++) {
+		int rc = 0;
+
+		if (i >= t->len || !span_u64(word, &n))
+			return scan_error(&t->scan, word.p, reterr,
+					  "'%.*s' is not a count of a core", SPAN_ARG(word));
+		if (!open) {
+			rc = hist_append(&t->hists[i], (us - 1) * NS_PER_US, us * NS_PER_US, n,
+					 reterr);
+		} else if (n) {
+			t->hists[i].overflow = n;
+			t->hists[i].overflow_lo = (us - 1) * NS_PER_US;
+			if (__builtin_add_overflow(t->hists[i].count, n, &t->hists[i].count))
+				rc = err_set(reterr, ERR_LIMIT, "the counts exceed 64 bits");
+		}
+		if (rc)
+			return scan_prefix(&t->scan, reterr);
+	}
+	t->has_overflow_mark |= open;
+	return i == t->len
+		       ? 0
+		       : scan_error(&t->scan, NULL, reterr, "%zu counts for %zu cores", i, t->len);
+}
+
+static int read_max(struct oslat *t, struct span values, struct err *reterr)
+{
+	struct span word;
+
+	free(t->max);
+	t->max = xcalloc(t->len + 1, sizeof(*t->max));
+	for (t->max_len = 0; span_word(&values, &word) && *word.p != '('; t->max_len++)
+		if (t->max_len >= t->len || !span_i64(word, &t->max[t->max_len]))
+			return scan_error(&t->scan, word.p, reterr, "'%.*s' is not a maximum",
+					  SPAN_ARG(word));
+	return 0;
+}
+
+static int oslat_line(struct oslat *t, struct span line, struct err *reterr)
+{
+	struct span values, word;
+	int64_t us;
+
+	if (named(line, "Core", &values))
+		return read_cores(t, values, reterr);
+	if (!t->len)
+		return 0;
+	if (row_start(line, &us, &values))
+		return read_row(t, us, values, reterr);
+	if (named(line, "Maximum", &values))
+		return read_max(t, values, reterr);
+	if (named(line, "Duration", &values) && span_word(&values, &word))
+		(void)span_double(word, &t->seconds);
+	if (span_is_elision(line))
+		return scan_error(&t->scan, line.p, reterr,
+				  "rows were left out here; import the whole table");
+	return 0;
+}
+
+static int oslat_finish(struct oslat *t, struct run *r, struct err *reterr)
+{
+	if (!t->len)
+		return err_set(reterr, ERR_INVALID, "%s: no line \"Core:\" of oslat",
+			       t->scan.source);
+	if (t->max_len != t->len)
+		return scan_error(&t->scan, NULL, reterr, "the file ends before \"Maximum:\"");
+	if (t->seconds > 0 && t->seconds < 1e9)
+		r->measured_ns = llround(t->seconds * 1e9);
+	for (size_t i = 0; i < t->len; i++) {
+		struct series *s = import_hist(r, "os_noise", "oslat", NS_PER_US);
+		int64_t max = 0;
+		char label[24];
+
+		(void)snprintf(label, sizeof(label), "%" PRId64, t->cpus[i]);
+		labels_set(&s->labels, "cpu", label);
+		s->hist = t->hists[i];
+		memset(&t->hists[i], 0, sizeof(t->hists[i]));
+		if (__builtin_mul_overflow(t->max[i], NS_PER_US, &max) ||
+		    import_extremes(&s->hist, 0, max, NS_PER_US, reterr))
+			return err_prefix(reterr, "%s: core %s: ", t->scan.source, label);
+		s->hist.has_min = false; /* rounded up */
+	}
+	return 0;
+}
+
+static int oslat_read(const char *data, size_t len, const struct import_options *o,
+		      struct runs *ret, struct err *reterr)
+{
+	struct run *r = import_run(ret, o);
+	struct oslat t = {.len = 0};
+	struct span line;
+	int rc = 0;
+
+	scan_init(&t.scan, data, len, o);
+	while (!rc && scan_line(&t.scan, &line))
+		rc = oslat_line(&t, line, reterr);
+	rc = rc ? rc : oslat_finish(&t, r, reterr);
+	for (size_t i = 0; t.hists && i < t.len; i++)
+		hist_done(&t.hists[i]);
+	free(t.hists);
+	free(t.cpus);
+	free(t.max);
+	return rc;
+}
+
+static int oslat_sniff(const char *data, size_t len)
+{
+	struct span head = sniff_head(data, len);
+
+	return span_find(head, "(us):") && span_find(head, "Core:") ? 90 : 0;
+}
+
+const struct import_format import_oslat = {
+	.name = "oslat",
+	.title = "oslat (text)",
+	.sniff = oslat_sniff,
+	.read = oslat_read,
+};

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Go benchmarks and sysbench: arbitrary bytes. */
+#include "tests/fuzz/fuzz_import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const formats[] = {"go-bench", "sysbench", NULL};
+
+	return fuzz_family(formats, data, size);
+}
