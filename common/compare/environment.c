@@ -20,10 +20,10 @@ static const struct {
 	{"cpu.model", FACT_BLOCKING, 0, 0},
 	{"cpu.count", FACT_BLOCKING, 0, 0},
 	{"cpu.online", FACT_BLOCKING, 0, 0},
-	{"cpus.online", FACT_BLOCKING, 0, 0},
 	{"kernel.preempt", FACT_BLOCKING, 0, 0},
-	{"clocksource", FACT_BLOCKING, 0, 0},
-	{"kernel.clocksource", FACT_BLOCKING, 0, 0},
+	{"kernel.realtime", FACT_BLOCKING, 0, 0},
+	{"clock.source", FACT_BLOCKING, 0, 0},
+	{"measure.period_ns", FACT_BLOCKING, 0, 0},
 	{"measurement.*", FACT_BLOCKING, 0, 0},
 	{"cpu.mhz*", FACT_TOLERANCE, 0.01, 0},
 	{"cpu.measured_mhz*", FACT_TOLERANCE, 0.01, 0},
@@ -31,17 +31,16 @@ static const struct {
 	{"thermal.*", FACT_TOLERANCE, 0, 10},
 	{"memory.free*", FACT_TOLERANCE, 0.2, 0},
 	{"memory.available*", FACT_TOLERANCE, 0.2, 0},
+	{"memory.total*", FACT_TOLERANCE, 0.01, 0},
 	{"load*", FACT_INFO, 0, 0},
 	{"uptime*", FACT_INFO, 0, 0},
-	{"boot.id", FACT_INFO, 0, 0},
+	{"boot.*", FACT_INFO, 0, 0},
 	{"boot_id", FACT_INFO, 0, 0},
-	{"boot.time*", FACT_INFO, 0, 0},
 	{"host.*", FACT_INFO, 0, 0},
 	{"hostname", FACT_INFO, 0, 0},
 	{"machine_id", FACT_INFO, 0, 0},
 	{"net.address*", FACT_INFO, 0, 0},
-	{"agent.version", FACT_INFO, 0, 0},
-	{"agent.stream", FACT_INFO, 0, 0},
+	{"agent.*", FACT_INFO, 0, 0},
 	{"time.*", FACT_INFO, 0, 0},
 };
 
@@ -254,6 +253,11 @@ static bool is_intended(const struct cmp *c, const char *key, const struct value
 		    (starts(key, "kernel.") || !strcmp(key, "cmdline")))
 			return true;
 		if (starts(f, "cmdline") && (!strcmp(key, "cmdline") || starts(key, "kernel.cmd")))
+			return true;
+		/* What a command line or kernel usually sets. */
+		if ((starts(f, "cmdline") || starts(f, "kernel") || !strcmp(f, "boot")) &&
+		    (starts(key, "mitigation.") || !strcmp(key, "cpu.isolated") ||
+		     !strcmp(key, "cpu.nohz_full")))
 			return true;
 		if (la && lb && a->n == 1 && b->n == 1 && !strcmp(a->v[0], la) &&
 		    !strcmp(b->v[0], lb))

@@ -99,7 +99,9 @@ static void say_flatness(const struct cmp *c, int s, const struct staircase *st,
 
 	value_text(c, (double)st->from, from, sizeof(from));
 	value_text(c, (double)st->max, to, sizeof(to));
-	if (st->p_flat < 1e-4)
+	if (st->p_flat < 1e-99)
+		snprintf(p, sizeof(p), "p < 1e-99");
+	else if (st->p_flat < 1e-4)
 		snprintf(p, sizeof(p), "p = %.0e", st->p_flat);
 	else
 		snprintf(p, sizeof(p), "p = %.2g", st->p_flat);

@@ -53,7 +53,8 @@ struct side {
 	char *labels; /* labels of the merged series, for telling that the sides differ */
 	enum omission omission;
 	int64_t interval_ns, resolution_ns;
-	bool varies; /* method, interval or omission differ inside the side */
+	size_t skips, corrected; /* series of sources that skip missed periods */
+	bool varies;		 /* method, interval or omission differ inside the side */
 };
 
 enum data_kind { DATA_FULL, DATA_COARSE, DATA_VALUES, DATA_SUMMARY };

@@ -386,9 +386,17 @@ static const char *boot_factor(const char *name)
 	return NULL;
 }
 
+/* Facts that only a boot changes; other kernel.* ones are settings of the running kernel. */
 static bool boot_fact(const char *key)
 {
-	return !strncmp(key, "kernel.", 7) || !strcmp(key, "cmdline");
+	static const char *const fixed[] = {"kernel.release",  "kernel.version", "kernel.build_id",
+					    "kernel.config",   "kernel.cmdline", "kernel.hz",
+					    "kernel.realtime", "kernel.preempt", "cmdline"};
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+		if (!strcmp(key, fixed[i]))
+			return true;
+	return !strncmp(key, "kernel.config.", 14);
 }
 
 /* What is fixed at boot: a factor of such a name, or a kernel or command line that differs. */

@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "common/compare/internal.h"
+#include "common/compare/omission.h"
 
 #define RUNS_PER_SIDE_MAX 2000
 
@@ -64,6 +65,42 @@ static void note_measurement(struct side *side, const struct series *s)
 		side->resolution_ns = s->resolution_ns;
 }
 
+/* Sources that skip what they missed: counted, and corrected when that is asked for. */
+static int correct(struct cmp *c, struct side *side, const struct series *s, struct hist *h,
+		   struct err *reterr)
+{
+	int r;
+
+	if (s->omission != OMISSION_SKIPS_MISSED)
+		return 0;
+	side->skips++;
+	if (!c->o->corrected)
+		return 0;
+	r = omission_correct(h, s->interval_ns, reterr);
+	side->corrected += r == 0;
+	/* What cannot be corrected stays as it is, and is said so. */
+	return r == ERR_UNSUPPORTED || r == ERR_INVALID ? 0 : r;
+}
+
+static int add_series(struct cmp *c, struct side *side, const struct series *s, struct obs *o,
+		      struct err *reterr)
+{
+	struct hist h = {0};
+	int r;
+
+	hist_copy(&h, &s->hist);
+	r = correct(c, side, s, &h, reterr);
+	if (r == 0 && o->has_hist) {
+		r = hist_merge(&o->hist, &h, reterr);
+	} else if (r == 0) {
+		o->hist = h;
+		o->has_hist = true;
+		return 0;
+	}
+	hist_done(&h);
+	return r;
+}
+
 static int add_hists(struct cmp *c, struct side *side, const struct run *r, struct obs *o,
 		     struct err *reterr)
 {
@@ -74,12 +111,8 @@ static int add_hists(struct cmp *c, struct side *side, const struct run *r, stru
 			continue;
 		note_measurement(side, s);
 		o->missed += s->missed;
-		if (!o->has_hist) {
-			hist_copy(&o->hist, &s->hist);
-			o->has_hist = true;
-		} else if (hist_merge(&o->hist, &s->hist, reterr) < 0) {
+		if (add_series(c, side, s, o, reterr) < 0)
 			return err_prefix(reterr, "run %s, series of %s: ", r->uid, s->metric);
-		}
 	}
 	return 0;
 }

@@ -177,6 +177,32 @@ static void explain_order(struct cmp *c)
 			   c->plan.paired ? "; blocks take it out of the difference" : "");
 }
 
+/* Both views are said: raw counts are shown unless the corrected ones were asked for. */
+static void explain_omission(struct cmp *c)
+{
+	size_t skips = c->side[0].skips + c->side[1].skips;
+	size_t corrected = c->side[0].corrected + c->side[1].corrected;
+
+	if (!skips)
+		return;
+	if (!c->o->corrected)
+		cmp_reason(
+			c, "omission_skips",
+			"the source skips the periods that a long delay covers, so its tail is too "
+			"thin: the corrected view adds them");
+	else if (corrected == skips)
+		cmp_reason(c, "omission_corrected",
+			   "corrected view: the periods that long delays covered were added, they "
+			   "were "
+			   "not measured");
+	else
+		cmp_reason(c, "omission_not_corrected",
+			   "%zu of %zu series could not be corrected for skipped periods: their "
+			   "period "
+			   "or grid is not known",
+			   skips - corrected, skips);
+}
+
 static void explain_data(struct cmp *c)
 {
 	const struct side *a = &c->side[0], *b = &c->side[1];
@@ -343,5 +369,6 @@ void verdict_make(struct cmp *c)
 	explain_boot(c);
 	explain_host_results(c);
 	explain_data(c);
+	explain_omission(c);
 	sentence_make(c);
 }
