@@ -2,6 +2,7 @@
 /* Liveness, readiness and our own counters. */
 #include "common/clock.h"
 #include "server/api.h"
+#include "server/compact.h"
 #include "server/db.h"
 #include "server/http_server.h"
 #include "server/ingest.h"
@@ -73,6 +74,25 @@ static void put_ingest(struct strbuf *out, const struct server *s)
 			      (unsigned long long)table[k].v);
 }
 
+static void put_compact(struct strbuf *out, const struct server *s)
+{
+	struct compact_stats c = compact_stats(s->compact);
+
+	strbuf_printf(
+		out,
+		"# TYPE rigstat_compact_passes_total counter\nrigstat_compact_passes_total %llu\n"
+		"# TYPE rigstat_compact_rows_total counter\nrigstat_compact_rows_total %llu\n"
+		"# TYPE rigstat_compact_failed_total counter\nrigstat_compact_failed_total %llu\n"
+		"# TYPE rigstat_compact_deferred_total counter\n"
+		"rigstat_compact_deferred_total %llu\n"
+		"# TYPE rigstat_compact_seconds_total counter\n"
+		"rigstat_compact_seconds_total %.6f\n"
+		"# TYPE rigstat_compact_running gauge\nrigstat_compact_running %zu\n",
+		(unsigned long long)c.passes, (unsigned long long)c.rows_read,
+		(unsigned long long)c.failed, (unsigned long long)c.deferred,
+		(double)c.busy_ns / 1e9, c.running);
+}
+
 enum step api_self_metrics(struct request *req)
 {
 	const struct server *s = req->server;
@@ -88,5 +108,6 @@ enum step api_self_metrics(struct request *req)
 	put_pool(&out, s, DB_QUERY, "query");
 	put_pool(&out, s, DB_INGEST, "ingest");
 	put_ingest(&out, s);
+	put_compact(&out, s);
 	return reply_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }

@@ -88,7 +88,7 @@ struct db {
 	struct pool pools[DB_POOLS];
 	struct pqloop *listener;
 	struct queue dead; /* to be told that they failed */
-	bool drop_all, closing;
+	bool drop_all, closing, said_down;
 	unsigned int open_handles;
 	void (*on_closed)(void *ctx);
 	void *closed_ctx;
@@ -477,8 +477,14 @@ void db_txn_rollback(struct db_txn *txn)
 
 static void on_conn_idle(void *ctx, struct pqloop *pq)
 {
+	struct db *db = ((struct conn *)ctx)->db;
+
 	(void)pq;
-	kick(((struct conn *)ctx)->db);
+	if (db->said_down && db_is_up(db)) {
+		db->said_down = false;
+		log_info("db: connected to PostgreSQL again");
+	}
+	kick(db);
 }
 
 static void on_conn_down(void *ctx, struct pqloop *pq, const struct err *err)
@@ -491,8 +497,10 @@ static void on_conn_down(void *ctx, struct pqloop *pq, const struct err *err)
 		c->txn = NULL;
 	}
 	c->pool->stats.reconnects++;
-	if (!c->db->closing)
+	if (!c->db->closing && !c->db->said_down) {
+		c->db->said_down = true; /* once, not for every connection and try */
 		log_warn("db: %s", err->text);
+	}
 }
 
 static void on_listener_idle(void *ctx, struct pqloop *pq)

@@ -25,7 +25,19 @@ struct query {
 enum db_pool { DB_QUERY, DB_INGEST, DB_POOLS };
 
 /* ---- parameters: borrowed until db_query returns ---- */
-enum db_type { DB_I64, DB_F64, DB_BOOL, DB_TEXT, DB_BYTES, DB_JSON, DB_UUID, DB_TEXTS, DB_I64S };
+enum db_type {
+	DB_I64,
+	DB_F64,
+	DB_BOOL,
+	DB_TEXT,
+	DB_BYTES,
+	DB_JSON,
+	DB_UUID,
+	DB_TEXTS,
+	DB_I64S,
+	DB_F64S,
+	DB_BLOBS
+};
 
 struct db_param {
 	enum db_type type;
@@ -44,6 +56,8 @@ struct db_param {
 #define P_UUID(p)     db_param_bytes(DB_UUID, (p), 16)
 #define P_TEXTS(v, n) ((struct db_param){.type = DB_TEXTS, .data = (v), .len = (n)})
 #define P_I64S(v, n)  ((struct db_param){.type = DB_I64S, .data = (v), .len = (n)})
+#define P_F64S(v, n)  ((struct db_param){.type = DB_F64S, .data = (v), .len = (n)})
+#define P_BLOBS(v, n) ((struct db_param){.type = DB_BLOBS, .data = (v), .len = (n)}) /* strbufs */
 #define P_NULL(t)     ((struct db_param){.type = (t), .null = true})
 
 static inline struct db_param db_param_text(enum db_type type, const char *s)
@@ -131,6 +145,8 @@ const char *db_text_or_null(const struct db_result *r, size_t row, unsigned int 
 const void *db_bytes(const struct db_result *r, size_t row, unsigned int col, size_t *ret_len);
 /* uuid as 32 hex digits. Returns buf. */
 const char *db_uid(const struct db_result *r, size_t row, unsigned int col, char buf[33]);
+/* uuid as 16 bytes; zeros for null. */
+void db_uuid(const struct db_result *r, size_t row, unsigned int col, unsigned char ret[16]);
 /* timestamptz as ns since 1970; infinity is INT64_MIN or INT64_MAX. */
 int64_t db_time_ns(const struct db_result *r, size_t row, unsigned int col);
 /* json or jsonb decoded: new reference, json_null() for null. */

@@ -10,16 +10,28 @@ enum {
 	OID_INT8 = 20,
 	OID_TEXT = 25,
 	OID_FLOAT8 = 701,
+	OID_BYTEA_ARRAY = 1001,
 	OID_TEXT_ARRAY = 1009,
 	OID_INT8_ARRAY = 1016,
+	OID_FLOAT8_ARRAY = 1022,
 	OID_UUID = 2950,
 	OID_JSONB = 3802
 };
 
-static const unsigned int oids[] = {
-	[DB_I64] = OID_INT8,  [DB_F64] = OID_FLOAT8,	   [DB_BOOL] = OID_BOOL,
-	[DB_TEXT] = OID_TEXT, [DB_BYTES] = OID_BYTEA,	   [DB_JSON] = OID_JSONB,
-	[DB_UUID] = OID_UUID, [DB_TEXTS] = OID_TEXT_ARRAY, [DB_I64S] = OID_INT8_ARRAY,
+static const struct {
+	unsigned int oid, element; /* element: of arrays */
+} types[] = {
+	[DB_I64] = {OID_INT8, 0},
+	[DB_F64] = {OID_FLOAT8, 0},
+	[DB_BOOL] = {OID_BOOL, 0},
+	[DB_TEXT] = {OID_TEXT, 0},
+	[DB_BYTES] = {OID_BYTEA, 0},
+	[DB_JSON] = {OID_JSONB, 0},
+	[DB_UUID] = {OID_UUID, 0},
+	[DB_TEXTS] = {OID_TEXT_ARRAY, OID_TEXT},
+	[DB_I64S] = {OID_INT8_ARRAY, OID_INT8},
+	[DB_F64S] = {OID_FLOAT8_ARRAY, OID_FLOAT8},
+	[DB_BLOBS] = {OID_BYTEA_ARRAY, OID_BYTEA},
 };
 
 void db_put_be(struct strbuf *b, uint64_t v, size_t bytes)
@@ -40,30 +52,44 @@ static uint64_t bits_of(double v)
 	return bits;
 }
 
+static void put_element(struct strbuf *b, const struct db_param *p, size_t i)
+{
+	const char *s;
+
+	switch (p->type) {
+	case DB_TEXTS:
+		s = ((const char *const *)p->data)[i];
+		db_put_be(b, strlen(s), 4);
+		strbuf_puts(b, s);
+		break;
+	case DB_BLOBS:
+		db_put_be(b, ((const struct strbuf *)p->data)[i].len, 4);
+		strbuf_add(b, ((const struct strbuf *)p->data)[i].data,
+			   ((const struct strbuf *)p->data)[i].len);
+		break;
+	case DB_F64S:
+		db_put_be(b, 8, 4);
+		db_put_be(b, bits_of(((const double *)p->data)[i]), 8);
+		break;
+	default:
+		db_put_be(b, 8, 4);
+		db_put_be(b, (uint64_t)((const int64_t *)p->data)[i], 8);
+	}
+}
+
 /* array_recv: dimensions, has-null flag, element type, then length and lower bound of each
  * dimension, then the elements with their lengths. */
 static void put_array(struct strbuf *b, const struct db_param *p)
 {
-	bool text = p->type == DB_TEXTS;
-
 	db_put_be(b, p->len ? 1 : 0, 4);
 	db_put_be(b, 0, 4);
-	db_put_be(b, text ? OID_TEXT : OID_INT8, 4);
+	db_put_be(b, types[p->type].element, 4);
 	if (!p->len)
 		return;
 	db_put_be(b, p->len, 4);
 	db_put_be(b, 1, 4);
-	for (size_t i = 0; i < p->len; i++) {
-		if (text) {
-			const char *s = ((const char *const *)p->data)[i];
-
-			db_put_be(b, strlen(s), 4);
-			strbuf_puts(b, s);
-		} else {
-			db_put_be(b, 8, 4);
-			db_put_be(b, (uint64_t)((const int64_t *)p->data)[i], 8);
-		}
-	}
+	for (size_t i = 0; i < p->len; i++)
+		put_element(b, p, i);
 }
 
 static void put_value(struct strbuf *b, const struct db_param *p)
@@ -86,6 +112,8 @@ static void put_value(struct strbuf *b, const struct db_param *p)
 		break;
 	case DB_TEXTS:
 	case DB_I64S:
+	case DB_F64S:
+	case DB_BLOBS:
 		put_array(b, p);
 		break;
 	}
@@ -107,7 +135,7 @@ void db_encode(struct db_encoded *ret, const struct db_param *params, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct db_param *p = &params[i];
 
-		ret->types[i] = oids[p->type];
+		ret->types[i] = types[p->type].oid;
 		ret->formats[i] = p->type == DB_JSON ? 0 : 1;
 		offsets[i] = ret->buf.len;
 		if (p->null)

@@ -175,6 +175,17 @@ const char *db_uid(const struct db_result *r, size_t row, unsigned int col, char
 	return buf;
 }
 
+void db_uuid(const struct db_result *r, size_t row, unsigned int col, unsigned char ret[16])
+{
+	int len = 0;
+	const char *p = cell(r, row, col, &len);
+
+	CHECK(PQftype(pg(r), (int)col) == OID_UUID);
+	memset(ret, 0, 16);
+	if (p)
+		memcpy(ret, p, 16);
+}
+
 int64_t db_time_ns(const struct db_result *r, size_t row, unsigned int col)
 {
 	int len;

@@ -202,76 +202,6 @@ void post_finish(struct ingest *in, struct post *p, const struct err *err)
 	post_free(in, p);
 }
 
-/* ---- what a post is, given the stream's marks ---- */
-
-/* True when it was answered: known before, a gap, a fork, or wrong. */
-static bool settle(struct ingest *in, struct post *p)
-{
-	struct stream *s = p->stream;
-	struct err err = {0};
-	bool has_crc;
-	uint32_t crc;
-
-	if (p->last < s->next_seq) {
-		in->stats.duplicates++;
-		if (p->last == s->next_seq - 1 && s->has_crc &&
-		    ingest_last_crc(p->req->body, p->req->body_len, &crc, &has_crc, &err) == 0 &&
-		    has_crc && crc != s->last_crc) {
-			(void)err_set(&err, ERR_CONFLICT,
-				      "record %" PRIu64 " was stored with other bytes", p->last);
-			in->stats.forks++;
-		}
-		post_finish(in, p, err.code ? &err : NULL);
-		return true;
-	}
-	if (p->first > s->next_seq) {
-		in->stats.gaps++;
-		(void)err_set(&err, ERR_NOT_FOUND, "a gap");
-		post_finish(in, p, &err);
-		return true;
-	}
-	return false;
-}
-
-static int check_post(struct post *p, struct err *reterr)
-{
-	const struct stream *s = p->stream;
-	const struct ingest_source src = {s->host, s->id, s->next_seq, s->has_crc, s->last_crc};
-
-	if (p->checked_at == s->next_seq)
-		return 0;
-	ingest_batch_done(&p->batch);
-	if (ingest_check(p->req->body, p->req->body_len, &src, &p->batch, reterr) < 0)
-		return reterr->code;
-	if (p->batch.last != p->last || p->batch.first > p->first)
-		return err_set(reterr, ERR_INVALID,
-			       "the headers say records %" PRIu64 " to %" PRIu64
-			       ", the body has %" PRIu64 " to %" PRIu64,
-			       p->first, p->last, p->batch.first, p->batch.last);
-	p->checked_at = s->next_seq;
-	return 0;
-}
-
-struct post *ingest_next_post(struct ingest *in, struct stream *s)
-{
-	struct err err;
-
-	while (s->first && s->known && !s->in_group) {
-		struct post *p = s->first;
-
-		CHECK(p->req); /* a post without one is unlinked unless its group is in flight */
-		if (settle(in, p))
-			continue;
-		if (check_post(p, &err) == 0)
-			return p;
-		in->stats.wrong += err.code == ERR_INVALID;
-		in->stats.forks += err.code == ERR_CONFLICT;
-		in->stats.gaps += err.code == ERR_NOT_FOUND;
-		post_finish(in, p, &err);
-	}
-	return NULL;
-}
-
 /* ---- opening a stream ---- */
 
 struct opening {
@@ -314,6 +244,95 @@ static void open_stream(struct ingest *in, struct stream *s)
 	s->opening = true;
 	db_query(in->db, DB_INGEST, &Q_STREAM_OPEN, params, ARRAY_LEN(params), OPEN_MS, NULL,
 		 on_opened, o);
+}
+
+/* ---- what a post is, given the stream's marks ---- */
+
+/* Marks that say no may be old: another server may have stored more of this stream. They are read
+ * once more before the answer. */
+static bool look_again(struct ingest *in, struct post *p)
+{
+	if (p->looked_again)
+		return false;
+	p->looked_again = true;
+	p->stream->known = false;
+	open_stream(in, p->stream);
+	return true;
+}
+
+/* True when it was answered: known before, a gap, a fork, or wrong; or when it waits for the
+ * marks to be read again. */
+static bool settle(struct ingest *in, struct post *p)
+{
+	struct stream *s = p->stream;
+	struct err err = {0};
+	bool has_crc;
+	uint32_t crc;
+
+	if (p->last < s->next_seq) {
+		if (p->last == s->next_seq - 1 && s->has_crc &&
+		    ingest_last_crc(p->req->body, p->req->body_len, &crc, &has_crc, &err) == 0 &&
+		    has_crc && crc != s->last_crc) {
+			if (look_again(in, p))
+				return true;
+			(void)err_set(&err, ERR_CONFLICT,
+				      "record %" PRIu64 " was stored with other bytes", p->last);
+			in->stats.forks++;
+		}
+		in->stats.duplicates += !err.code;
+		post_finish(in, p, err.code ? &err : NULL);
+		return true;
+	}
+	if (p->first > s->next_seq) {
+		if (look_again(in, p))
+			return true;
+		in->stats.gaps++;
+		(void)err_set(&err, ERR_NOT_FOUND, "a gap");
+		post_finish(in, p, &err);
+		return true;
+	}
+	return false;
+}
+
+static int check_post(struct post *p, struct err *reterr)
+{
+	const struct stream *s = p->stream;
+	const struct ingest_source src = {s->host, s->id, s->next_seq, s->has_crc, s->last_crc};
+
+	if (p->checked_at == s->next_seq)
+		return 0;
+	ingest_batch_done(&p->batch);
+	if (ingest_check(p->req->body, p->req->body_len, &src, &p->batch, reterr) < 0)
+		return reterr->code;
+	if (p->batch.last != p->last || p->batch.first > p->first)
+		return err_set(reterr, ERR_INVALID,
+			       "the headers say records %" PRIu64 " to %" PRIu64
+			       ", the body has %" PRIu64 " to %" PRIu64,
+			       p->first, p->last, p->batch.first, p->batch.last);
+	p->checked_at = s->next_seq;
+	return 0;
+}
+
+struct post *ingest_next_post(struct ingest *in, struct stream *s)
+{
+	struct err err;
+
+	while (s->first && s->known && !s->in_group) {
+		struct post *p = s->first;
+
+		CHECK(p->req); /* a post without one is unlinked unless its group is in flight */
+		if (settle(in, p))
+			continue;
+		if (check_post(p, &err) == 0)
+			return p;
+		if ((err.code == ERR_CONFLICT || err.code == ERR_NOT_FOUND) && look_again(in, p))
+			continue;
+		in->stats.wrong += err.code == ERR_INVALID;
+		in->stats.forks += err.code == ERR_CONFLICT;
+		in->stats.gaps += err.code == ERR_NOT_FOUND;
+		post_finish(in, p, &err);
+	}
+	return NULL;
 }
 
 void ingest_reopen(struct ingest *in, struct stream *s)
@@ -426,8 +445,8 @@ enum step api_ingest(struct request *req)
 	if (!s->known && !s->opening)
 		open_stream(in, s);
 	/* A duplicate is answered at once, also while a group is in flight. */
-	if (s->known && !s->in_group && !ingest_next_post(in, s))
-		return STEP_DONE;
+	if (s->known && !s->in_group)
+		(void)ingest_next_post(in, s);
 	ingest_group_send(in);
 	return STEP_WAIT;
 }

@@ -31,6 +31,7 @@ struct post {
 	uint64_t first, last;
 	struct ingest_batch batch; /* checked against the stream's marks... */
 	uint64_t checked_at;	   /* ...when they said that this number is next; 0 never */
+	bool looked_again;	   /* the marks were read for this post */
 	bool alone;		   /* its group failed: the next one has only this post */
 	unsigned int tries;
 	size_t bytes;

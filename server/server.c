@@ -8,6 +8,7 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "server/compact.h"
 #include "server/db.h"
 #include "server/http_server.h"
 #include "server/ingest.h"
@@ -55,6 +56,7 @@ static void on_http_closed(void *ctx)
 	struct process *p = ctx;
 
 	p->server.http = NULL;
+	compact_stop(p->server.compact);
 	db_close(p->server.db, on_db_closed, p);
 }
 
@@ -85,6 +87,7 @@ static void on_tick(uv_timer_t *tick)
 
 	if (p->server.ingest)
 		ingest_tick(p->server.ingest);
+	compact_tick(p->server.compact);
 	if (p->on_second)
 		p->on_second(p->ctx);
 }
@@ -132,11 +135,13 @@ int server_run(const struct server_options *options, const char *conninfo, void 
 	p.server.work = work_new(&p.loop, WORK_QUEUE_MAX);
 	p.server.db = db_new(&p.loop, &db);
 	p.server.ingest = ingest_new(p.server.db, NULL, NULL);
+	p.server.compact = compact_new(p.server.db, p.server.work);
 	db_start(p.server.db);
 	start_handles(&p);
 	p.server.ready = true;
 	log_info("listening on http://%s", http_address(p.server.http));
 	CHECK(uv_run(&p.loop, UV_RUN_DEFAULT) == 0);
+	compact_free(p.server.compact);
 	work_free(p.server.work);
 	CHECK(uv_loop_close(&p.loop) == 0);
 	log_info("stopped");

@@ -1,0 +1,2 @@
+-- Columns: made.
+select rigstat.make_partitions(7)
