@@ -19,7 +19,7 @@
 #include "common/clock.h"
 #include "common/crc32c.h"
 #include "common/log.h"
-#include "server/pgadmin.h"
+#include "server/db_admin.h"
 
 #define SOCKET_DIR_MAX 90 /* sun_path is 108, and PostgreSQL appends "/.s.PGSQL.5432" */
 #define START_MS       60000
@@ -448,9 +448,9 @@ static int start(struct embedded *e, struct err *reterr)
 		return reterr->code;
 	admin = xasprintf("host='%s' user=rigstat dbname=postgres", e->socket_dir);
 	e->conninfo = xasprintf("host='%s' user=rigstat dbname=rigstat", e->socket_dir);
-	if (pgadmin_wait(admin, START_MS, is_alive, e, reterr) < 0)
+	if (db_admin_wait(admin, START_MS, is_alive, e, reterr) < 0)
 		return err_prefix(reterr, "see %s/postgres.log: ", e->dir);
-	return pgadmin_create_database(admin, "rigstat", reterr);
+	return db_admin_create_database(admin, "rigstat", reterr);
 }
 
 int embedded_start(const char *dir, struct embedded **ret, struct err *reterr)

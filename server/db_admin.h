@@ -5,7 +5,7 @@
 #include "common/err.h"
 
 /* Waits until it takes connections. `alive(ctx)` false ends the wait: it will never come. */
-int pgadmin_wait(const char *conninfo, unsigned int timeout_ms, bool (*alive)(void *ctx), void *ctx,
-		 struct err *reterr) MUSTCHECK;
+int db_admin_wait(const char *conninfo, unsigned int timeout_ms, bool (*alive)(void *ctx),
+		  void *ctx, struct err *reterr) MUSTCHECK;
 /* Creates the database unless it is there. `conninfo` names another one. The name is ours. */
-int pgadmin_create_database(const char *conninfo, const char *name, struct err *reterr) MUSTCHECK;
+int db_admin_create_database(const char *conninfo, const char *name, struct err *reterr) MUSTCHECK;

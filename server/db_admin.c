@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "server/pgadmin.h"
+#include "server/db_admin.h"
 
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 #include "common/clock.h"
 
-int pgadmin_wait(const char *conninfo, unsigned int timeout_ms, bool (*alive)(void *ctx), void *ctx,
-		 struct err *reterr)
+int db_admin_wait(const char *conninfo, unsigned int timeout_ms, bool (*alive)(void *ctx),
+		  void *ctx, struct err *reterr)
 {
 	const struct timespec pause = {.tv_nsec = 30 * NS_PER_MS};
 	int64_t until = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
@@ -35,7 +35,7 @@ static void clearp(PGresult **res)
 	PQclear(*res);
 }
 
-int pgadmin_create_database(const char *conninfo, const char *name, struct err *reterr)
+int db_admin_create_database(const char *conninfo, const char *name, struct err *reterr)
 {
 	PGconn *conn CLEANUP(finishp) = PQconnectdb(conninfo);
 	const char *const values[] = {name};
