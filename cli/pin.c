@@ -106,7 +106,7 @@ static int post(struct request *rq, struct err *reterr)
 	CLEANUP(client_answer_done) struct client_answer answer = {0};
 	CLEANUP(freep) char *body = NULL;
 	const char *server;
-	json_t *o;
+	json_t *o = NULL;
 
 	if (rq->sides.n < 2)
 		return err_set(reterr, ERR_INVALID, "name two sides: --a SELECTOR --b SELECTOR");

@@ -348,6 +348,11 @@ int request_url(const struct request *rq, const char *path, struct strbuf *url, 
 {
 	CLEANUP(strbuf_done) struct strbuf labels = {0};
 
+	if (rq->o.better)
+		return err_set(
+			reterr, ERR_INVALID,
+			"--better is for files: a server keeps each metric's direction in its "
+			"catalogue");
 	strbuf_puts(url, path);
 	for (size_t i = 0; i < rq->sides.n; i++) {
 		if (rq->sides.request[i].n != 1)
@@ -367,7 +372,6 @@ int request_url(const struct request *rq, const char *path, struct strbuf *url, 
 		strbuf_printf(&labels, "%s%s=%s", i ? "," : "", rq->labels.v[i].key,
 			      rq->labels.v[i].value);
 	add_parameter(url, "labels", labels.data);
-	add_parameter(url, "better", rq->o.better);
 	add_parameter(url, "tail", rq->threshold);
 	add_parameter(url, "anyway", rq->o.anyway ? "1" : NULL);
 	add_parameter(url, "corrected", rq->o.corrected ? "1" : NULL);
@@ -392,7 +396,7 @@ int request_print(const struct request *rq, const json_t *doc)
 		compare_render_text(doc, &out);
 		break;
 	case OUTPUT_JSON:
-		text = json_dumps(doc, JSON_INDENT(1));
+		text = json_dumps(doc, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
 		strbuf_puts(&out, text);
 		strbuf_putc(&out, '\n');
 		free(text);

@@ -11,9 +11,20 @@
 /* A quantile shift is shown where every run has that many samples beyond it. */
 #define BEYOND_AT_LEAST 10
 
+/* A curve needs no more than six digits; documents stay small. */
+static json_t *drawn(double v)
+{
+	char text[32];
+
+	if (!isfinite(v) || v == floor(v))
+		return json_num(v);
+	snprintf(text, sizeof(text), "%.6g", v);
+	return json_num(strtod(text, NULL));
+}
+
 static void add(json_t *array, double v)
 {
-	json_array_append_new(array, json_num(v));
+	json_array_append_new(array, drawn(v));
 }
 
 static void add_int(json_t *array, int64_t v)
@@ -80,7 +91,7 @@ static json_t *percentiles(const struct cmp *c)
 			}
 			add(lo, v.lo);
 			add(hi, v.hi);
-			json_array_append_new(band, PACK("[o,o]", json_num(least), json_num(most)));
+			json_array_append_new(band, PACK("[o,o]", drawn(least), drawn(most)));
 		}
 		json_object_set_new(out, c->side[s].tag,
 				    PACK("{s:o,s:o,s:o}", "lo", lo, "hi", hi, "band", band));
@@ -165,7 +176,7 @@ static json_t *run_band(const struct cmp *c, const struct curves *v, int s)
 			least = fmin(least, v->run[s][i * v->n_x + k]);
 			most = fmax(most, v->run[s][i * v->n_x + k]);
 		}
-		json_array_append_new(band, PACK("[o,o]", json_num(least), json_num(most)));
+		json_array_append_new(band, PACK("[o,o]", drawn(least), drawn(most)));
 	}
 	return band;
 }

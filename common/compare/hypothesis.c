@@ -151,6 +151,37 @@ static void say_sections(const struct cmp *c, int s, const struct staircase *st,
 		strbuf_puts(out, " would explain the steps.");
 }
 
+/* A wake-up takes its ordinary time after the section, too: then the end of one section is as
+ * wide as the body, and is found as several edges close together. */
+static void say_rounded(const struct cmp *c, int s, const struct staircase *st, struct strbuf *out)
+{
+	struct stat_def d = {.kind = STAT_QUANTILE, .q = 0.5};
+	double middle = stat_of_hist(&d, &c->side[s].pooled).v;
+	double width = (double)body_end(c, s) - (double)base_of(c);
+	double sum = 0, rate = 0;
+	char a[40], b[40];
+	size_t n = 0;
+
+	for (size_t i = 0; i < st->steps; i++) {
+		const struct staircase_step *t = &st->step[i];
+
+		if (!t->stable || st->hump)
+			continue;
+		if (n && (double)t->edge - sum / rate > width)
+			sum = rate = (double)(n = 0);
+		sum += t->rate * (double)t->edge;
+		rate += t->rate;
+		n++;
+	}
+	if (n >= 2)
+		strbuf_printf(
+			out,
+			" In %s edges lie closer together than the body is wide (%s): they may be "
+			"one section of about %s whose end is rounded.",
+			s ? c->b : "A", value_text(c, width, a, sizeof(a)),
+			value_text(c, sum / rate - middle, b, sizeof(b)));
+}
+
 json_t *hypothesis_json(struct cmp *c)
 {
 	CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -178,6 +209,8 @@ json_t *hypothesis_json(struct cmp *c)
 	if (sections)
 		strbuf_printf(&text, " Lengths count from %s, which 99 of 100 samples reach.",
 			      value_text(c, (double)base, base_words, sizeof(base_words)));
+	for (int s = 0; s < 2; s++)
+		say_rounded(c, s, &st[s], &text);
 	if (c->side[0].n == 1 && c->side[1].n == 1)
 		strbuf_puts(&text, " One run a side: how runs differ is not known.");
 	strbuf_printf(&text, " %s", assumes);

@@ -144,6 +144,94 @@ def test_drift_is_not_a_change():
     assert doc["verdict"]["word"] == "better"
 
 
+# --- distributions ---
+
+@pytest.fixture(scope="module")
+def synth(tmp_path_factory):
+    """The synthetic histogram runs as run documents, one a line."""
+    path = tmp_path_factory.mktemp("synth") / "runs.ndjson"
+    with open(COMPARE / "synth-histogram-runs.json") as f:
+        runs = json.load(f)["runs"]
+    with open(path, "w") as f:
+        for r in runs:
+            bins = [(k * 1000, (k + 1) * 1000, n) for k, n in enumerate(r["counts"]) if n]
+            lo, hi, n = (list(v) for v in zip(*bins))
+            f.write(json.dumps({
+                "kind": "measured", "state": "ok", "host": "box1", "experiment": "synth",
+                "factors": {"arm": r["arm"]}, "order": r["order"], "block": r["pair"],
+                "measured_ns": 200 * 10**9, "series": [{
+                    "metric": "wakeup_latency", "kind": "hist", "unit": "ns", "resolution_ns": 1000,
+                    "hist": {"scheme": "linear", "base_ns": 0, "width_ns": 1000, "count": sum(n),
+                             "lo_ns": lo, "hi_ns": hi, "n": n}}]}) + "\n")
+    return path, runs
+
+
+def grouped_quantile(counts, q):
+    """Linear interpolation inside the bin that holds rank q * N, in ns."""
+    rank, below = q * sum(counts), 0
+    for k, n in enumerate(counts):
+        if below + n >= rank and n:
+            return 1000 * (k + (rank - below) / n)
+        below += n
+    raise AssertionError
+
+
+def test_shift_and_its_bands(synth):
+    """Delete-one-block jackknife over pooled histograms, computed anew here."""
+    path, runs = synth
+    shift = document("--by", "arm", path)["charts"]["shift"]
+    assert shift["q"] == [.1, .2, .3, .4, .5, .6, .7, .8, .9, .99, .999, .9999]
+    pairs = sorted({r["pair"] for r in runs})
+
+    def delta(q, without=None):
+        pooled = {arm: [sum(c) for c in zip(*(r["counts"] for r in runs if r["arm"] == arm and
+                                               r["pair"] != without))] for arm in "AB"}
+        return grouped_quantile(pooled["B"], q) - grouped_quantile(pooled["A"], q)
+
+    for i, q in enumerate(shift["q"]):
+        loo = [delta(q, p) for p in pairs]
+        n, mean = len(loo), sum(loo) / len(loo)
+        se = ((n - 1) / n * sum((v - mean) ** 2 for v in loo)) ** 0.5
+        half = stats.t.ppf(0.975, n - 1) * se
+        assert shift["delta"][i] == pytest.approx(delta(q), rel=1e-4, abs=0.01)
+        assert shift["lo"][i] == pytest.approx(delta(q) - half, rel=1e-4, abs=0.01)
+        assert shift["hi"][i] == pytest.approx(delta(q) + half, rel=1e-4, abs=0.01)
+
+
+def test_exceedance(synth):
+    path, runs = synth
+    doc = document("--by", "arm", "--stat", "over(50us)", path)
+    counts = {arm: [sum(r["counts"][50:]) for r in runs if r["arm"] == arm] for arm in "AB"}
+    assert doc["tail"]["a"]["above"] == sum(counts["A"])
+    assert doc["tail"]["b"]["above"] == sum(counts["B"])
+    assert row(doc, "over(50us)")["a"]["avg"] == pytest.approx(sum(counts["A"]) / 10 * 18)  # an hour
+    ccdf = doc["charts"]["ccdf"]
+    k = ccdf["x"].index(40000)
+    share = [sum(r["counts"][40:]) / sum(r["counts"]) for r in runs if r["arm"] == "A"]
+    assert ccdf["a_band"][k] == pytest.approx([min(share), max(share)], rel=1e-5)
+
+
+def test_mixed(synth):
+    """p50 far better, the tail clearly worse: neither word alone."""
+    path, runs = synth
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for run in lines:
+        h = run["series"][0]["hist"]
+        if run["factors"]["arm"] == "B":  # all 3 us faster, but a share of the tail 40 us later
+            rows = [(lo - 3000 if lo < 20000 else lo + 40000, n) for lo, n in zip(h["lo_ns"], h["n"])]
+            rows = sorted(r for r in rows if r[0] >= 0)
+            h["lo_ns"], h["n"] = [list(v) for v in zip(*rows)]
+            h["hi_ns"] = [lo + 1000 for lo in h["lo_ns"]]
+            h["count"] = sum(h["n"])
+    other = path.parent / "mixed.ndjson"
+    other.write_text("".join(json.dumps(r) + "\n" for r in lines))
+    doc = document("--by", "arm", other)
+    assert row(doc, "p99")["delta"]["reading"] == "better"
+    assert row(doc, "p99.9")["delta"]["reading"] == "worse"
+    assert doc["verdict"]["word"] == "mixed"
+    assert "better in one respect and worse in another" in doc["verdict"]["sentence"]
+
+
 # --- forms ---
 
 def test_csv_and_markdown(tmp_path):
