@@ -126,10 +126,9 @@ static void on_runs(void *ctx, const struct db_result *r, const struct err *err)
 	}
 	runs_done(&x->runs);
 	memset(&x->runs, 0, sizeof(x->runs));
-	for (size_t i = 0; i < x->n; i++) {
-		runs_add(&x->runs, run_load_row(r, i));
+	run_load_rows(r, &x->runs);
+	for (size_t i = 0; i < x->n; i++)
 		x->ids[i] = run_load_row_id(r, i);
-	}
 	db_query(x->req->server->db, DB_QUERY, &Q_RUN_SERIES,
 		 (struct db_param[]){P_I64S(x->ids, x->n), P_NULL(DB_TEXT), P_BOOL(false)}, 3,
 		 DB_DEADLINE_MS, &x->req->pending, on_series, x);

@@ -13,8 +13,8 @@ struct show {
 	int64_t id;
 	json_t *doc;
 	struct sql sql;
-	struct run *run; /* format=document */
-	json_t *patch;	 /* PATCH: the body */
+	struct runs runs; /* format=document */
+	json_t *patch;	  /* PATCH: the body */
 	char *tags, *factors;
 };
 
@@ -24,7 +24,7 @@ static void show_free(void *ctx)
 
 	json_decref(s->doc);
 	json_decref(s->patch);
-	run_free(s->run);
+	runs_done(&s->runs);
 	sql_done(&s->sql);
 	free(s->tags);
 	free(s->factors);
@@ -66,7 +66,8 @@ static void on_series(void *ctx, const struct db_result *r, const struct err *er
 	}
 	series = json_array();
 	for (size_t i = 0; i < db_rows(r); i++)
-		json_array_append_new(series, run_series_json(r, i));
+		if (!run_series_is_sum(r, i))
+			json_array_append_new(series, run_series_json(r, i));
 	json_object_set_new(s->doc, "series", series);
 	(void)reply_json(s->req, 200, TAKE(s->doc));
 }
@@ -194,10 +195,10 @@ static void on_document_series(void *ctx, const struct db_result *r, const struc
 
 	if (err)
 		(void)reply_err(s->req, err);
-	else if (run_load_series(r, &s->run, &s->id, 1, &bad))
+	else if (run_load_series(r, s->runs.v, &s->id, 1, &bad))
 		(void)reply_err(s->req, &bad);
 	else
-		(void)reply_json(s->req, 200, run_to_json(s->run));
+		(void)reply_json(s->req, 200, run_to_json(s->runs.v[0]));
 }
 
 static void on_document(void *ctx, const struct db_result *r, const struct err *err)
@@ -213,7 +214,7 @@ static void on_document(void *ctx, const struct db_result *r, const struct err *
 				    (long long)s->id);
 		return;
 	}
-	s->run = run_load_row(r, 0);
+	run_load_rows(r, &s->runs);
 	query(s, &Q_RUN_SERIES,
 	      (struct db_param[]){P_I64S(&s->id, 1), P_NULL(DB_TEXT), P_BOOL(false)}, 3,
 	      on_document_series);

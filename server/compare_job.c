@@ -2,7 +2,9 @@
 /* On the loop: queries and bookkeeping. In the worker: compare_job_work.c. */
 #include "server/compare_job.h"
 
-#include "common/check.h"
+#include <stdio.h>
+
+#include "common/clock.h"
 #include "common/sha256.h"
 #include "server/compare_job_work.h"
 #include "server/queries.h"
@@ -32,6 +34,7 @@ struct flow {
 	size_t n_edits;
 	int64_t *all_ids;
 	size_t n_all;
+	int64_t runs_at_ns, totals_at_ns; /* monotonic: for Server-Timing */
 	bool demo;
 	bool over; /* replied with a problem */
 	void *user_ctx;
@@ -66,6 +69,17 @@ static const char *side_letter(size_t i)
 
 /* ---- last: compute ---- */
 
+/* Where the time went, for browsers' tools and tests/bench/compare_page. */
+static void put_timing(struct flow *f, int64_t compare_ns)
+{
+	char text[120];
+
+	(void)snprintf(text, sizeof(text), "runs;dur=%.2f, totals;dur=%.2f, compare;dur=%.2f",
+		       (double)(f->runs_at_ns - f->req->arrived_ns) / 1e6,
+		       (double)(f->totals_at_ns - f->runs_at_ns) / 1e6, (double)compare_ns / 1e6);
+	reply_header(f->req, "Server-Timing", text);
+}
+
 static void on_work_done(void *ctx)
 {
 	struct compare_work *w = ctx;
@@ -85,6 +99,7 @@ static void on_work_done(void *ctx)
 	}
 	w->result.n_sides = w->n_sides;
 	w->result.demo = f->demo;
+	put_timing(f, w->compare_ns);
 	f->call.on_done(f->req, f->call.ctx, &w->result);
 }
 
@@ -129,6 +144,7 @@ static void on_series(void *ctx, const struct db_result *r, const struct err *er
 			return;
 		}
 	}
+	f->totals_at_ns = clock_monotonic_ns();
 	start_work(f);
 }
 
@@ -189,6 +205,7 @@ static void on_all_known(struct flow *f)
 {
 	struct strbuf tag CLEANUP(strbuf_done) = {0};
 
+	f->runs_at_ns = clock_monotonic_ns();
 	make_tag(f, &tag);
 	if (f->call.on_resolved && !f->call.on_resolved(f->req, tag.data))
 		return;
@@ -259,15 +276,15 @@ static void load_side(struct flow_side *s, const struct db_result *r)
 {
 	s->n = db_rows(r);
 	s->ids = xcalloc(s->n + 1, sizeof(*s->ids));
+	run_load_rows(r, &s->runs);
 	for (size_t i = 0; i < s->n; i++) {
-		struct run *run = run_load_row(r, i);
+		struct run *run = s->runs.v[i];
 
 		s->ids[i] = run_load_row_id(r, i);
 		strbuf_printf(&s->facts, "%lld %lld %d\n", (long long)s->ids[i],
 			      (long long)run_load_row_revision(r, i), (int)run->state);
 		set_shown_id(run, s->ids[i]);
 		make_wanted(s, run);
-		runs_add(&s->runs, run);
 		s->flow->demo = s->flow->demo && run_load_row_demo(r, i);
 	}
 }

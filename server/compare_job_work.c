@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "common/clock.h"
+
 /* Shortest text that gives the double back would need 17 digits; 15 are beyond any statistic. */
 #define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
 
@@ -205,6 +207,7 @@ void compare_work_run(void *ctx)
 	struct compare_work *w = ctx;
 	struct compare_side sides[COMPARE_SIDES_MAX];
 	char *stats[COMPARE_RULES_MAX + 1] = {NULL};
+	int64_t begin_ns = clock_monotonic_ns();
 	json_t *doc = NULL;
 
 	name_sides(w, sides);
@@ -220,4 +223,5 @@ void compare_work_run(void *ctx)
 		w->rc = render(w, doc, &w->err);
 	}
 	json_decref(doc);
+	w->compare_ns = clock_monotonic_ns() - begin_ns;
 }

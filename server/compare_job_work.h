@@ -21,6 +21,7 @@ struct compare_work {
 	unsigned int formats;
 	const char *chart;
 	bool dark;
+	int64_t compare_ns; /* time of compare_work_run */
 	int rc;
 	struct err err;
 	struct compare_result result;

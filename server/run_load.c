@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "common/check.h"
+#include "common/model/metric.h"
 #include "server/api_common.h"
 #include "server/run_row.h"
 
@@ -25,6 +26,7 @@ enum {
 	R_EXCLUDED,
 	R_SOURCE,
 	R_NOTES,
+	R_ENV,
 	R_FACTS,
 	R_EXTRA,
 	R_GAP_SAMPLES,
@@ -123,7 +125,24 @@ static void load_notes(const struct db_result *r, size_t row, struct run *run)
 			 (long long)db_i64(r, row, R_GAP_SAMPLES));
 }
 
-struct run *run_load_row(const struct db_result *r, size_t row)
+/* The facts come once a result; the other runs of the environment share them. */
+static json_t *environment_of(const struct db_result *r, size_t row, const struct runs *before)
+{
+	size_t len, other_len;
+	const void *sha = db_bytes(r, row, R_ENV, &len);
+
+	if (!db_is_null(r, row, R_FACTS))
+		return load(r, row, R_FACTS);
+	for (size_t i = row; sha && i-- > 0;) {
+		const void *other = db_bytes(r, i, R_ENV, &other_len);
+
+		if (other && other_len == len && !memcmp(other, sha, len))
+			return json_incref(before->v[i]->environment);
+	}
+	return NULL;
+}
+
+static struct run *load_row(const struct db_result *r, size_t row)
 {
 	struct run *run = run_new(kind_of(db_text(r, row, R_KIND)));
 	const char *host = db_text(r, row, R_HOST);
@@ -144,11 +163,20 @@ struct run *run_load_row(const struct db_result *r, size_t row)
 	run->boot_id = dup_or_null(r, row, R_BOOT_ID);
 	run->excluded = dup_or_null(r, row, R_EXCLUDED);
 	load_notes(r, row, run);
-	if (!db_is_null(r, row, R_FACTS))
-		run->environment = load(r, row, R_FACTS);
 	if (!db_is_null(r, row, R_EXTRA))
 		run->extra = load(r, row, R_EXTRA);
 	return run;
+}
+
+void run_load_rows(const struct db_result *r, struct runs *ret)
+{
+	CHECK(!ret->len);
+	for (size_t i = 0; i < db_rows(r); i++) {
+		struct run *run = load_row(r, i);
+
+		run->environment = environment_of(r, i, ret);
+		runs_add(ret, run);
+	}
 }
 
 int64_t run_load_row_id(const struct db_result *r, size_t row)
@@ -222,8 +250,22 @@ static int load_hist(const struct db_result *r, size_t row, struct series *s, st
 	return 0;
 }
 
+/* A counter's series is declared in what it counts; its value here is a rate. */
+static char *unit_of(const struct db_result *r, size_t row)
+{
+	const char *unit = db_text(r, row, S_UNIT), *end = strrchr(unit, '/');
+	const struct metric *m = metric_find(db_text(r, row, S_METRIC));
+
+	if (strcmp(db_text(r, row, S_KIND), "counter"))
+		return xstrdup(unit);
+	if (*m->name)
+		return xstrdup(m->unit);
+	return end && !strcmp(end, "/s") ? xstrdup(unit) : xasprintf("%s/s", unit);
+}
+
 static int load_series(const struct db_result *r, size_t row, struct run *run, struct err *reterr)
 {
+	char *unit CLEANUP(freep) = unit_of(r, row);
 	enum series_kind kind = series_kind_of(db_text(r, row, S_KIND));
 	double value = row_value(r, row);
 	struct series *s;
@@ -232,7 +274,7 @@ static int load_series(const struct db_result *r, size_t row, struct run *run, s
 		return 0;
 	if (kind == SERIES_VALUE && !isfinite(value))
 		kind = SERIES_ABSENT;
-	s = run_add_series(run, db_text(r, row, S_METRIC), kind, db_text(r, row, S_UNIT));
+	s = run_add_series(run, db_text(r, row, S_METRIC), kind, unit);
 	load_labels(r, row, S_LABELS, &s->labels);
 	s->method = dup_or_null(r, row, S_METHOD);
 	s->reason = dup_or_null(r, row, S_REASON);
@@ -297,6 +339,11 @@ static void put_hist(json_t *o, const struct db_result *r, size_t row)
 	json_object_set_new(o, "min", h.has_min ? json_integer(h.min) : json_null());
 	json_object_set_new(o, "max", h.has_max ? json_integer(h.max) : json_null());
 	json_object_set_new(o, "mean", js_number(hist_mean(&h, &exact)));
+}
+
+bool run_series_is_sum(const struct db_result *r, size_t row)
+{
+	return !db_i64(r, row, S_NO) && !strcmp(db_text(r, row, S_KIND), "counter");
 }
 
 json_t *run_series_json(const struct db_result *r, size_t row)

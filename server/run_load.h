@@ -5,8 +5,9 @@
 #include "common/model/run.h"
 #include "server/db.h"
 
-/* One row of sql/queries/runs_load.sql: the run without its series. */
-struct run *run_load_row(const struct db_result *r, size_t row) MUSTCHECK;
+/* The rows of sql/queries/runs_load.sql into an empty *ret, without their series. Runs of one
+ * environment share the JSON object: read it only, in one thread. */
+void run_load_rows(const struct db_result *r, struct runs *ret);
 int64_t run_load_row_id(const struct db_result *r, size_t row);
 int64_t run_load_row_revision(const struct db_result *r, size_t row);
 bool run_load_row_demo(const struct db_result *r, size_t row);
@@ -19,3 +20,5 @@ int run_load_series(const struct db_result *r, struct run *const *runs, const in
 
 /* One row of run_series.sql as JSON (schema Series). */
 json_t *run_series_json(const struct db_result *r, size_t row) MUSTCHECK;
+/* The row is the sum of a counter over its series, beside them. */
+bool run_series_is_sum(const struct db_result *r, size_t row);

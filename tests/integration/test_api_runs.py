@@ -253,3 +253,23 @@ def test_hosts(api):
     assert api.get("/hosts", {"state": "onlin"}, 400)["errors"][0]["suggestion"] == "online"
     api.get("/hosts/none", status=404)
     api.send("PATCH", "/hosts/none", {"note": "x"}, 404)
+
+
+def test_counters_of_several_cpus_are_summed_as_rates(api):
+    """As the packer stores them: a total a CPU, and the summed rate at series 0."""
+    run = api.send("POST", "/runs", value_run(1, "counters"), 201)["items"][0]["id"][2:]
+    api.server.sql(f"""
+        with r as (select host_id, run_id from rigstat.run where run_id = {run}),
+        m as (insert into rigstat.metric (name, unit) values ('instructions', '1') returning metric_id),
+        s as (insert into rigstat.series (host_id, run_id, series_no, metric_id, kind, labels, unit)
+            select r.host_id, r.run_id, 10 + c, m.metric_id, 'counter', jsonb_build_object('cpu', c::text), '1'
+            from r, m, generate_series(0, 1) c returning *),
+        t as (insert into rigstat.run_total (host_id, run_id, series_no, count, delta, seconds)
+            select host_id, run_id, series_no, 10, 1000.0 * series_no, 10 from s)
+        insert into rigstat.run_value (host_id, run_id, metric_id, series_no, stat, value, n)
+        select r.host_id, r.run_id, m.metric_id, 0, 'rate', 2100, 10 from r, m""")
+    shown = [s for s in api.get(f"/runs/r_{run}")["series"] if s["metric"] == "instructions"]
+    assert [(s["labels"], s["value"], s["kind"]) for s in shown] == \
+        [({"cpu": "0"}, 1000, "counter"), ({"cpu": "1"}, 1100, "counter")]
+    doc = api.compare(f"run={run}", f"run={run}", metric="instructions", stat="mean")
+    assert doc["rows"][0]["a"]["avg"] == 2100 and doc["metric"]["unit"] == "1/s"
