@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The schema and the statements of sql/queries against it."""
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+QUERIES = sorted((ROOT / "sql" / "queries").glob("*.sql"))
+
+
+def test_every_query_prepares(server):
+    script = "".join(f"prepare {q.stem} as\n{q.read_text()}\n;\n" for q in QUERIES)
+    out = subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", server.socket_dir, "-U", "rigstat",
+                          "-d", "rigstat", "-f", "-"], input=script, text=True, capture_output=True,
+                         check=False)
+    assert out.returncode == 0, out.stderr
+    assert len(QUERIES) > 20
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.stem)
+def test_query_is_one_documented_statement(query):
+    text = query.read_text()
+    assert text.startswith("--"), "the first line says what it does"
+    body = "\n".join(l for l in text.splitlines() if not l.lstrip().startswith("--")).rstrip()
+    assert ";" not in body.rstrip(";"), "one statement"
+
+
+def test_every_table_has_a_comment(server):
+    assert server.sql("select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+                      " where n.nspname = 'rigstat' and c.relkind in ('r', 'p') and not c.relispartition"
+                      " and obj_description(c.oid) is null") == []
+
+
+def test_histogram_parts_must_make_the_count(server):
+    server.sql("insert into rigstat.host (name) values ('h')")
+    server.sql("insert into rigstat.run (host_id, run_uid, kind, state) select host_id, gen_random_uuid(),"
+               " 'measured', 'ok' from rigstat.host")
+    good = ("insert into rigstat.run_total (host_id, run_id, series_no, bucketed, overflow, negative, count, d)"
+            " select host_id, run_id, 1, 5, 1, 2, %d, '' from rigstat.run")
+    with pytest.raises(AssertionError, match="hist_parts"):
+        server.sql(good % 9)
+    server.sql(good % 8)
+
+
+def test_partitions_are_made_ahead(server):
+    count = "select count(*) from pg_inherits where inhparent = 'rigstat.%s'::regclass"
+    for table in ("record_staging", "chunk", "hist_chunk"):
+        assert int(server.sql(count % table)[0][0]) >= 8
+    server.sql("select rigstat.make_partitions(10)")
+    assert server.sql("select rigstat.make_partitions(10)") == [["0"]]
+
+
+def test_migrations_are_numbered():
+    names = sorted(p.name for p in pathlib.Path(ROOT / "sql" / "migrations").glob("*.sql"))
+    assert [int(n[:4]) for n in names] == list(range(1, len(names) + 1))
