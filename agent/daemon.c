@@ -156,6 +156,12 @@ static void on_tick(uv_timer_t *t)
 	delivery_kick(d->delivery);
 }
 
+static void stop_signals(struct daemon *d)
+{
+	for (size_t i = 0; i < ARRAY_LEN(d->signals); i++)
+		uv_close((uv_handle_t *)&d->signals[i], NULL);
+}
+
 static void stop(struct daemon *d)
 {
 	if (d->stopping)
@@ -165,8 +171,7 @@ static void stop(struct daemon *d)
 		end_run(d, "the agent was stopped", "stopped");
 	set_quiet(d, false);
 	uv_close((uv_handle_t *)&d->tick, NULL);
-	for (size_t i = 0; i < ARRAY_LEN(d->signals); i++)
-		uv_close((uv_handle_t *)&d->signals[i], NULL);
+	stop_signals(d);
 	delivery_close(TAKE(d->delivery));
 }
 
@@ -182,19 +187,25 @@ static void on_signal(uv_signal_t *h, int number)
 	stop(d);
 }
 
-static void start_loop(struct daemon *d)
+/* Before anything that takes time, so that a signal is never the default's sudden death. */
+static void start_signals(struct daemon *d)
 {
 	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-	uint64_t ms = (uint64_t)(d->conf.interval_ns / NS_PER_MS);
 
-	CHECK(!uv_timer_init(&d->loop, &d->tick));
-	d->tick.data = d;
-	CHECK(!uv_timer_start(&d->tick, on_tick, ms, ms));
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		CHECK(!uv_signal_init(&d->loop, &d->signals[i]));
 		d->signals[i].data = d;
 		CHECK(!uv_signal_start(&d->signals[i], on_signal, numbers[i]));
 	}
+}
+
+static void start_tick(struct daemon *d)
+{
+	uint64_t ms = (uint64_t)(d->conf.interval_ns / NS_PER_MS);
+
+	CHECK(!uv_timer_init(&d->loop, &d->tick));
+	d->tick.data = d;
+	CHECK(!uv_timer_start(&d->tick, on_tick, ms, ms));
 }
 
 static int open_spool(struct daemon *d, struct err *reterr)
@@ -258,13 +269,16 @@ static int run_daemon(struct daemon *d, struct err *reterr)
 	int r;
 
 	CHECK(!uv_loop_init(&d->loop));
+	start_signals(d);
 	r = open_parts(d, reterr);
 	if (!r) {
 		say_hello(d);
 		first_run(d);
-		start_loop(d);
-		uv_run(&d->loop, UV_RUN_DEFAULT);
+		start_tick(d);
+	} else {
+		stop_signals(d);
 	}
+	uv_run(&d->loop, UV_RUN_DEFAULT);
 	session_close(d->session);
 	spool_close(d->spool);
 	measure_lock_close(&d->lock);
