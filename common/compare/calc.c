@@ -3,12 +3,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#define MATHLIB_STANDALONE 1
-#include <Rmath.h>
 
 #include "common/check.h"
 #include "common/stats/adjust.h"
 #include "common/stats/boot.h"
+#include "common/stats/bounds.h"
 #include "common/stats/perm.h"
 #include "common/stats/power.h"
 #include "common/stats/rank.h"
@@ -319,7 +318,7 @@ void calc_heterogeneity(const double *d, const double *se, size_t n, struct calc
 
 		q += z * z;
 	}
-	*ret = (struct calc_heterogeneity){true, q, (double)n - 1, pchisq(q, (double)n - 1, 0, 0),
+	*ret = (struct calc_heterogeneity){true, q, (double)n - 1, bounds_chi2_p(q, (double)n - 1),
 					   q > 0 ? fmax(0, 1 - ((double)n - 1) / q) : 0};
 }
 
@@ -399,23 +398,19 @@ double calc_rate_upper(double events, double hours, double conf)
 
 double calc_rate_lower(double events, double hours, double conf)
 {
-	if (!(hours > 0))
-		return NAN;
-	return events > 0 ? qgamma(1 - conf, events, 1 / hours, 1, 0) : 0;
+	return bounds_rate_lower(events, hours, conf);
 }
 
 void calc_mean_interval(double n, double avg, double sdev, double conf, double *ret_lo,
 			double *ret_hi)
 {
-	double half = NAN;
+	struct stat_interval ci = bounds_mean(n >= REPLICATES_AT_LEAST ? n : 0, avg, sdev, conf);
 
-	if (n >= REPLICATES_AT_LEAST && isfinite(sdev))
-		half = qt(0.5 + conf / 2, n - 1, 1, 0) * sdev / sqrt(n);
-	*ret_lo = avg - half;
-	*ret_hi = avg + half;
+	*ret_lo = ci.lo;
+	*ret_hi = ci.hi;
 }
 
 double calc_chi2_p(double chi2, double df)
 {
-	return pchisq(chi2, df, 0, 0);
+	return bounds_chi2_p(chi2, df);
 }

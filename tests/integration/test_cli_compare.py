@@ -359,18 +359,22 @@ def test_gate_junit():
 
 # --- check-report ---
 
+REPORT = DATA / "reports" / "rq-affinity-2008.txt"
+
+
 def test_check_report():
-    out = rigstat("check-report", COMPARE / "report-2008.txt", status=1).out
+    out = rigstat("check-report", REPORT, status=1).out
     assert "70.123" in out and "70.231" in out and "0.154 %" in out and "1.84 %" in out
     assert "1.95" not in out  # that claim is consistent
-    assert "4 table rows and 2 claims" in out
+    doc = json.loads(rigstat("check-report", "--json", REPORT, status=1).out)
+    assert {f["code"] for f in doc["findings"]} == {"quote", "transposed", "percent_prose"}
 
 
-def test_check_report_clean_and_empty(tmp_path):
-    text = (COMPARE / "report-2008.txt").read_text().replace("70.123", "70.231")
-    text = text.replace("1.99%", "1.84%")
-    assert "nothing found" in rigstat("check-report", "-", stdin=text.encode()).out
-    assert "nothing to check" in rigstat("check-report", "-", stdin=b"hello", status=3).err
+def test_check_report_clean_and_empty():
+    text = REPORT.read_text().replace("70.123", "70.231").replace("1.99", "1.84")
+    assert "agree with each other" in rigstat("check-report", "-", stdin=text.encode()).out
+    assert "no figures" in rigstat("check-report", "-", stdin=b"hello", status=3).out
+    assert "/nonexistent" in rigstat("check-report", "/nonexistent", status=3).err
 
 
 # --- a server, as far as the client is concerned ---
