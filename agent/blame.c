@@ -52,6 +52,7 @@ static struct cause *cause_of(struct blame *b, const char *name)
 		name = "other causes";
 	if (b->n_causes == CAUSES_MAX)
 		return &b->causes[CAUSES_MAX - 1];
+	b->causes[b->n_causes] = (struct cause){0};
 	(void)snprintf(b->causes[b->n_causes].name, sizeof(b->causes[0].name), "%s", name);
 	return &b->causes[b->n_causes++];
 }

@@ -92,6 +92,24 @@ def test_a_stopped_agent_is_stopped(tmp_path):
     assert long[0]["holders"][0]["ns"] > 0.7 * long[0]["late_ns"]
 
 
+def test_each_run_starts_afresh(tmp_path):
+    """Shares of a second run are its own: each run's sum to 100 %."""
+    a = agentlib.Agent(tmp_path, "--experiment", "twice", "--runs", "3", "--warmup", "1s", "--duration", "3s",
+                       "--cpus", str(CPU), "--blame", "300us", "--no-shares", "--",
+                       HOG, "fifo", str(CPU), "4000", "50000", "60", command="run")
+    with agentlib.running(a):
+        assert a.process.wait(90) == 0, a.text()
+    records = [r for rs in agentlib.spool_streams(a.spool).values() for r in rs]
+    skip_without_recorder({"series": agentlib.items(records, "series")})
+    for run in {r.run for r in records if r.run}:
+        of_run = [r for r in records if r.run == run]
+        v = values({k: agentlib.items(of_run, k) for k in ("series", "value")})
+        shares = [x for (metric, _), x in v.items() if metric == "blame_share"]
+        assert sum(shares) == pytest.approx(100), f"run {run}"
+        assert sum(x for (metric, _), x in v.items() if metric == "blame_breaches") == \
+            pytest.approx(v["breaches_per_hour", None]), f"run {run}"
+
+
 def test_the_worst_carry_their_raw_events(measure):
     items, _ = measure([HOG, "fifo", str(CPU), "4000", "50000", "60"], "--blame", "300us", seconds=4)
     skip_without_recorder(items)
