@@ -150,6 +150,20 @@ static size_t drop_nan(double *x, size_t n)
 	return kept;
 }
 
+/* A cause that a run of a pair does not know leaves the pair out. */
+static size_t drop_nan_pairs(double *a, double *b, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(a[i]) || isnan(b[i]))
+			continue;
+		a[kept] = a[i];
+		b[kept++] = b[i];
+	}
+	return kept;
+}
+
 static json_t *rate_json(const struct cmp *c, double *x, size_t n)
 {
 	struct calc_summary sum;
@@ -175,6 +189,8 @@ static void add_rates(const struct cmp *c, const char *cause, json_t *out)
 		unit_means(c, s, cause, row.x[s]);
 	}
 	blocks = row_blocks(&c->plan, &row, &a, &b);
+	if (blocks)
+		blocks = drop_nan_pairs(a, b, blocks);
 	if (blocks >= 3 && !c->plan.confounded)
 		calc_paired(a, b, blocks, c->conf, 0, "block", &e);
 	for (int s = 0; s < 2; s++)
