@@ -566,20 +566,13 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_delivers),
-		T(test_backoff),
-		T(test_retry_after),
-		T(test_refused_credentials),
-		T(test_false_answers),
-		T(test_ack_of_unsent),
-		T(test_lost_answer),
-		T(test_rewind),
-		T(test_permanent_refusal),
-		T(test_fork),
-		T(test_old_stream_first),
-		T(test_old_stream_ahead),
-		T(test_hold_and_resume),
-		T(test_backlog),
+		T(test_delivers),	   T(test_backoff),
+		T(test_retry_after),	   T(test_refused_credentials),
+		T(test_false_answers),	   T(test_ack_of_unsent),
+		T(test_lost_answer),	   T(test_rewind),
+		T(test_permanent_refusal), T(test_fork),
+		T(test_old_stream_first),  T(test_old_stream_ahead),
+		T(test_hold_and_resume),   T(test_backlog),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
