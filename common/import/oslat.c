@@ -51,7 +51,9 @@ static int read_cores(struct oslat *t, struct span values, struct err *reterr)
 		GROW(t->cpus, t->len, cap);
 		t->cpus[t->len++] = cpu;
 	}
-	t->hists = xcalloc(t->len + 1, sizeof(*t->hists));
+	if (!t->len)
+		return scan_error(&t->scan, NULL, reterr, "no core was measured");
+	t->hists = xcalloc(t->len, sizeof(*t->hists));
 	for (size_t i = 0; i < t->len; i++)
 		t->hists[i].scheme = HIST_EDGES;
 	return 0;
