@@ -11,6 +11,17 @@ static bool wanted(const struct series *s, const char *metric)
 	return !metric || !strcmp(s->metric, metric);
 }
 
+/* The shortest form that reads back as the same number. */
+static const char *number(double v, char *buf, size_t cap)
+{
+	for (int digits = 6; digits <= 17; digits++) {
+		(void)snprintf(buf, cap, "%.*g", digits, v);
+		if (strtod(buf, NULL) == v)
+			break;
+	}
+	return buf;
+}
+
 /* ---- NDJSON: run documents, one a line ---- */
 
 static int write_ndjson(const struct runs *rs, const char *metric, struct strbuf *out,
@@ -132,11 +143,10 @@ static void series_figures(const struct series *s, figure_fn fn, void *ctx)
 		hist_figures(s, fn, ctx);
 		break;
 	case SERIES_VALUE:
-		(void)snprintf(text, sizeof(text), "%.17g", s->value);
-		one_figure(s, "", s->unit, text, fn, ctx);
+		one_figure(s, "", s->unit, number(s->value, text, sizeof(text)), fn, ctx);
 		break;
 	case SERIES_SUMMARY:
-		(void)snprintf(text, sizeof(text), "%.17g", s->summary.avg);
+		(void)number(s->summary.avg, text, sizeof(text));
 		one_figure(s, "avg", s->unit, s->summary.has_avg ? text : "", fn, ctx);
 		break;
 	case SERIES_ABSENT:
@@ -165,10 +175,10 @@ static void on_cell(void *ctx, const char *column, const char *text)
 	row->cells[i] = xstrdup(text);
 }
 
+/* Behind the first column of a row. */
 static void put_cell(struct strbuf *out, const char *text)
 {
-	if (out->len && out->data[out->len - 1] != '\n')
-		strbuf_putc(out, ',');
+	strbuf_putc(out, ',');
 	strbuf_put_csv(out, text ? text : "");
 }
 
@@ -178,8 +188,8 @@ static void put_row(const struct run *r, const char *metric, const struct column
 	struct row row = {.columns = figures, .cells = xcalloc(figures->len + 1, sizeof(char *))};
 	char text[24];
 
-	(void)snprintf(text, sizeof(text), "%u", r->order);
-	put_cell(out, r->order ? text : "");
+	if (r->order)
+		strbuf_printf(out, "%u", r->order);
 	(void)snprintf(text, sizeof(text), "%u", r->block);
 	put_cell(out, r->block ? text : "");
 	put_cell(out, r->host);
@@ -342,6 +352,7 @@ static void put_om_hist(struct strbuf *out, const struct run *r, size_t index,
 {
 	const struct hist *h = &s->hist;
 	uint64_t below = h->negative;
+	char text[40];
 
 	for (size_t i = 0; i <= h->len; i++) {
 		put_om_name(out, s);
@@ -350,8 +361,10 @@ static void put_om_hist(struct strbuf *out, const struct run *r, size_t index,
 		if (i < h->len) {
 			below += h->b[i].n;
 			/* le is inclusive; our upper edges are not. */
-			strbuf_printf(out, ",le=\"%.17g\"} %" PRIu64 "\n",
-				      om_value(s, (double)(h->b[i].hi - 1)), below);
+			strbuf_printf(
+				out, ",le=\"%s\"} %" PRIu64 "\n",
+				number(om_value(s, (double)(h->b[i].hi - 1)), text, sizeof(text)),
+				below);
 		} else {
 			strbuf_printf(out, ",le=\"+Inf\"} %" PRIu64 "\n", h->count);
 		}
@@ -365,19 +378,21 @@ static void put_om_hist(struct strbuf *out, const struct run *r, size_t index,
 	put_om_name(out, s);
 	strbuf_puts(out, "_sum");
 	put_om_labels(out, r, index, s);
-	strbuf_printf(out, "} %.17g\n", om_value(s, (double)h->sum));
+	strbuf_printf(out, "} %s\n", number(om_value(s, (double)h->sum), text, sizeof(text)));
 }
 
 static void put_om_series(struct strbuf *out, const struct run *r, size_t index,
 			  const struct series *s)
 {
+	char text[40];
+
 	if (s->kind == SERIES_HIST) {
 		put_om_hist(out, r, index, s);
 		return;
 	}
 	put_om_name(out, s);
 	put_om_labels(out, r, index, s);
-	strbuf_printf(out, "} %.17g\n", om_value(s, s->value));
+	strbuf_printf(out, "} %s\n", number(om_value(s, s->value), text, sizeof(text)));
 }
 
 /* Samples of one family stand together, behind its type. */

@@ -47,6 +47,7 @@ const char verb_import_help[] =
 	"  --dry-run          let the server read and report, and store nothing\n"
 	"  --watch FOLDER     import what is there, then every file that is finished there, until\n"
 	"                     interrupted\n"
+	"  --undo IMPORT      remove an import (i_3) and its runs\n"
 	"  --json             one line of JSON for each file: the server's answer\n"
 	"  --server URL       or $RIGSTAT_SERVER\n" IMPORT_ARG_HELP "\n"
 	"Exit status: 0 everything was imported or already there, 3 usage or some file was "
@@ -58,7 +59,7 @@ struct import_run {
 	struct import_args args;
 	const char **paths;
 	size_t n, cap;
-	const char *server, *watch;
+	const char *server, *watch, *undo;
 	bool dry_run, json, progress;
 	/* results */
 	size_t seen, imported, already, skipped, failed, runs;
@@ -397,6 +398,9 @@ static int take_option(struct import_run *im, int id, const char *value, struct 
 	case 4:
 		im->json = true;
 		return 0;
+	case 5:
+		im->undo = value;
+		return 0;
 	default:
 		return import_args_take(&im->args, id, value, reterr);
 	}
@@ -404,9 +408,13 @@ static int take_option(struct import_run *im, int id, const char *value, struct 
 
 static int parse(struct import_run *im, int argc, char **argv, struct err *reterr)
 {
-	static const struct option_def defs[] = {{"--dry-run", 1, false}, {"--watch", 2, true},
-						 {"--server", 3, true},	  {"--json", 4, false},
-						 IMPORT_ARG_DEFS,	  {0}};
+	static const struct option_def defs[] = {{"--dry-run", 1, false},
+						 {"--watch", 2, true},
+						 {"--server", 3, true},
+						 {"--json", 4, false},
+						 {"--undo", 5, true},
+						 IMPORT_ARG_DEFS,
+						 {0}};
 	struct args a = {.argv = argv, .argc = argc, .at = 1};
 	const char *value;
 	int id;
@@ -417,9 +425,23 @@ static int parse(struct import_run *im, int argc, char **argv, struct err *reter
 		if (id < 0)
 			return id;
 	}
-	if (!im->n && !im->watch)
+	if (im->undo && (im->n || im->watch))
+		return err_set(reterr, ERR_INVALID, "--undo stands alone");
+	if (!im->n && !im->watch && !im->undo)
 		return err_set(reterr, ERR_INVALID, "which files?");
 	return client_server(im->server, &im->server, reterr);
+}
+
+static int undo(const struct import_run *im, struct err *reterr)
+{
+	CLEANUP(client_answer_done) struct client_answer answer = {0};
+	CLEANUP(strbuf_done) struct strbuf path = {0};
+	struct client_call call = {.server = im->server, .method = "DELETE"};
+
+	strbuf_puts(&path, "/api/v1/imports/");
+	client_escape(im->undo, &path);
+	call.path = path.data;
+	return client_call(&call, &answer, reterr);
 }
 
 int verb_import(int argc, char **argv)
@@ -430,6 +452,8 @@ int verb_import(int argc, char **argv)
 
 	if (parse(&im, argc, argv, &err)) {
 		status = cli_usage("import", &err);
+	} else if (im.undo) {
+		status = undo(&im, &err) ? cli_fail(&err) : EXIT_DONE;
 	} else {
 		for (size_t i = 0; i < im.n && !im.status && !interrupted; i++)
 			import_path(&im, im.paths[i], false);

@@ -194,12 +194,27 @@ static void put_quantile(struct strbuf *out, const struct series *s, size_t i)
 		strbuf_printf(out, "  %s %s..%s", quantiles[i].name, lo, hi);
 }
 
+/* Only the number of samples and the extremes are known. */
+static bool is_range(const struct hist *h)
+{
+	return h->count && !h->len && h->overflow == h->count && h->has_min && h->has_max &&
+	       h->overflow_lo == h->min;
+}
+
 static void put_hist(struct strbuf *out, const struct series *s)
 {
 	const struct hist *h = &s->hist;
 	char buf[48];
 
 	strbuf_printf(out, "%" PRIu64 " samples", h->count);
+	if (is_range(h)) {
+		char max[48];
+
+		strbuf_printf(out, " from %s to %s; their distribution is not known",
+			      amount(s->unit, (double)h->min, buf, sizeof(buf)),
+			      amount(s->unit, (double)h->max, max, sizeof(max)));
+		return;
+	}
 	if (h->overflow)
 		strbuf_printf(out, ", %" PRIu64 " of them at or above %s (overflow)", h->overflow,
 			      amount(s->unit, (double)h->overflow_lo, buf, sizeof(buf)));

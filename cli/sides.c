@@ -30,7 +30,7 @@ static int read_one(const char *path, const struct side_request *rq,
 	r = import_bytes(text.data, text.len, &o, &result, reterr);
 	if (r < 0) {
 		import_result_done(&result);
-		return err_prefix(reterr, "%s: ", path);
+		return r; /* the text names the file already */
 	}
 	for (size_t i = 0; i < result.runs.len; i++)
 		runs_add(ret, result.runs.v[i]);

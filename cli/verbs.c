@@ -13,6 +13,7 @@ const struct verb verbs[] = {
 	{"pin", "keeps a comparison of a server as it is now", verb_pin_help, verb_pin},
 	{"show", "what a file says and what was inferred from it", verb_show_help, verb_show},
 	{"import", "files, folders and archives to the server", verb_import_help, verb_import},
+	{"relabel", "other factor levels for an imported run", verb_relabel_help, verb_relabel},
 	{"export", "runs as JSON, CSV, HdrHistogram or OpenMetrics", verb_export_help, verb_export},
 	{"status", "is the server there, and what does it hold", verb_status_help, verb_status},
 	{"demo", "load or remove the two founding data sets", verb_demo_help, verb_demo},

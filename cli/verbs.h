@@ -28,3 +28,5 @@ int verb_import(int argc, char **argv);
 extern const char verb_import_help[];
 int verb_export(int argc, char **argv);
 extern const char verb_export_help[];
+int verb_relabel(int argc, char **argv);
+extern const char verb_relabel_help[];

@@ -51,9 +51,12 @@ static int rigstat_json_read(const char *data, size_t len, const struct import_o
 	return 0;
 }
 
+/* Above every foreign format: a run document may hold fields of the tool that it came from. */
 static int rigstat_json_sniff(const char *data, size_t len)
 {
-	return json_sniff(data, len, "series") && json_sniff(data, len, "metric") ? 80 : 0;
+	if (!json_sniff(data, len, "series") || !json_sniff(data, len, "metric"))
+		return 0;
+	return json_sniff(data, len, "kind") && json_sniff(data, len, "state") ? 98 : 80;
 }
 
 const struct import_format import_rigstat_json = {
