@@ -345,6 +345,20 @@ static bool same_labels(const struct import *im, const struct run *r, const stru
 	return same;
 }
 
+/* 'name=level' as a word of a shell. */
+static void put_shell_pair(struct strbuf *out, const struct label *l)
+{
+	char *pair CLEANUP(freep) = xasprintf("%s=%s", l->key, l->value);
+
+	strbuf_puts(out, " '");
+	for (const char *p = pair; *p; p++) {
+		if (*p == '\'')
+			strbuf_puts(out, "'\\'");
+		strbuf_putc(out, *p);
+	}
+	strbuf_putc(out, '\'');
+}
+
 static void reply_conflict(struct import *im, const struct run *r, const struct db_result *res,
 			   size_t row)
 {
@@ -360,10 +374,9 @@ static void reply_conflict(struct import *im, const struct run *r, const struct 
 	if (!json_equal(stored, mine)) {
 		strbuf_printf(&hint, "rigstat relabel r_%lld", id);
 		for (size_t i = 0; i < r->factors.len; i++)
-			strbuf_printf(&hint, " '%s=%s'", r->factors.v[i].key,
-				      r->factors.v[i].value);
+			put_shell_pair(&hint, &r->factors.v[i]);
 	} else {
-		strbuf_printf(&hint, "rigstat import --undo i_%lld, then import again",
+		strbuf_printf(&hint, "rigstat undo i_%lld, then import again",
 			      (long long)db_i64(res, row, 2));
 	}
 	if (im->txn)
