@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks what report_read() found; the document and its text. */
 #include <math.h>
+#include <stdio.h>
 
 #include "common/compare/pack.h"
 #include "common/compare/report.h"
@@ -34,8 +35,11 @@ static int check_all(struct report *r, json_t *list, struct err *reterr)
 	}
 	for (size_t i = 0; i < r->n_claims && e == 0; i++) {
 		struct published_claim *c = &r->claims[i].claim;
+		char label[200] = "text";
 
-		c->label = c->other ? c->other->label : "text";
+		if (c->base && c->other)
+			snprintf(label, sizeof(label), "%s -> %s", c->base->label, c->other->label);
+		c->label = label;
 		e = published_check_claim(c, f, FINDINGS_A_PLACE, &n, reterr);
 		if (e == 0)
 			add_findings(list, r->claims[i].line, f, n);

@@ -6,6 +6,9 @@
 
 #include "common/compare/report.h"
 
+/* A quoted value that far from an average may be a slip of the pen. */
+#define NEARLY 0.02
+
 enum column { COL_NONE, COL_N, COL_MIN, COL_AVG, COL_MAX, COL_SDEV, COL_RANGE };
 
 static const struct {
@@ -315,12 +318,15 @@ static int read_line(struct report *r, const struct table *t, const char *s, con
 
 /* --- claims --- */
 
-/* "to" as a word, or an arrow. */
+/* "to" as a word, or an arrow, and nothing between that begins another thought. */
 static bool connects(const char *s, const char *end)
 {
 	static const char *const arrows[] = {"->", "=>", "\xe2\x86\x92"};
 	size_t len = (size_t)(end - s);
 
+	for (size_t i = 0; i < len; i++)
+		if (isdigit((unsigned char)s[i]) || s[i] == ';' || s[i] == ':')
+			return false;
 	for (size_t i = 0; i < ARRAY_LEN(arrows); i++)
 		if (memmem(s, len, arrows[i], strlen(arrows[i])))
 			return true;
@@ -452,7 +458,14 @@ static bool same_value(const struct published_number *a, const struct published_
 	return b->text[0] && fabs(a->value - b->value) <= (a->half + b->half) * (1 + 1e-6);
 }
 
-/* The row whose average is `to`, and the one whose average is `from`, else the row above it. */
+/* Might a person who wrote `quoted` have meant `avg`? */
+static bool nearly(const struct published_number *quoted, const struct published_number *avg)
+{
+	return avg->text[0] && fabs(quoted->value - avg->value) <= NEARLY * fabs(avg->value);
+}
+
+/* The row whose average is `to`, and the one whose average is `from`, else the row above it when
+ * its average is nearly that. */
 static void attach_rows(const struct report *r, struct published_claim *c)
 {
 	size_t other = r->n_rows;
@@ -468,8 +481,10 @@ static void attach_rows(const struct report *r, struct published_claim *c)
 		return;
 	}
 	c->other = &r->rows[other].row;
-	if (!c->base && other > 0)
+	if (!c->base && other > 0 && nearly(&c->from, &r->rows[other - 1].row.avg))
 		c->base = &r->rows[other - 1].row;
+	if (!c->base)
+		c->other = NULL;
 }
 
 static void finish(struct report *r)
@@ -520,7 +535,7 @@ int report_read(const char *text, size_t len, struct report *ret, struct err *re
 
 		stop = stop ? stop : end;
 		e = read_one(ret, &t, s, stop, line, reterr);
-		if (e == 0 && (is_blank(s, stop) || stop == end)) {
+		if (e == 0 && is_blank(s, stop)) {
 			e = read_claims(ret, paragraph, stop, paragraph_line, reterr);
 			paragraph = stop;
 			paragraph_line = line;
@@ -528,6 +543,8 @@ int report_read(const char *text, size_t len, struct report *ret, struct err *re
 		}
 		s = stop < end ? stop + 1 : end;
 	}
+	if (e == 0)
+		e = read_claims(ret, paragraph, end, paragraph_line, reterr);
 	if (e < 0)
 		report_done(ret);
 	else

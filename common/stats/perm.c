@@ -6,10 +6,10 @@
 #include "common/stats/rng.h"
 #include "common/stats/summary.h"
 
-#define EXACT_MAX  200000000.0 /* splits; by halves 30 values take a few ms */
-#define LISTED_MAX 1048576.0   /* splits that are listed one by one */
-#define HALVES_MAX 30	       /* values: 2^15 subsets a half */
-#define DRAWS	   100000u
+#define EXACT_MAX  1e10	     /* splits; by halves 36 values take some ms */
+#define LISTED_MAX 1048576.0 /* splits that are listed one by one */
+#define HALVES_MAX 36	     /* values: 2^18 subsets a half */
+#define DRAWS	   20000u
 #define DRAWS_MAX  10000000u
 #define N_MAX	   100000
 
@@ -85,26 +85,50 @@ struct half {
 	size_t groups;
 };
 
+/* Merges two sorted lists, `add` put on each of the second; returns the end of `to`. */
+static double *merge_shifted(const double *a, size_t na, const double *b, size_t nb, double add,
+			     double *to)
+{
+	size_t i = 0, j = 0;
+
+	while (i < na || j < nb)
+		*to++ = j == nb || (i < na && a[i] <= b[j] + add) ? a[i++] : b[j++] + add;
+	return to;
+}
+
+/* One value more: the subsets without it and those with it, group by group. */
+static void half_grow(struct half *h, double x, bool sizes, double *to)
+{
+	struct half old = *h;
+	double *at = to;
+
+	h->groups = sizes ? old.groups + 1 : 1;
+	for (size_t g = 0; g < h->groups; g++) {
+		size_t with = sizes ? g - 1 : 0; /* wraps for g = 0: no group */
+		size_t na = g < old.groups ? old.from[g + 1] - old.from[g] : 0;
+		size_t nb = with < old.groups ? old.from[with + 1] - old.from[with] : 0;
+
+		h->from[g] = (size_t)(at - to);
+		at = merge_shifted(old.sum + (na ? old.from[g] : 0), na,
+				   old.sum + (nb ? old.from[with] : 0), nb, x, at);
+	}
+	h->from[h->groups] = (size_t)(at - to);
+	h->sum = to;
+}
+
 static void half_init(struct half *h, const double *x, size_t n, bool sizes)
 {
-	size_t all = (size_t)1 << n, fill[HALVES_MAX / 2 + 2] = {0};
-	CLEANUP(freep) double *raw = xcalloc(all, sizeof(*raw));
+	double *spare = xcalloc((size_t)1 << n, sizeof(*spare));
 
-	*h = (struct half){.groups = sizes ? n + 1 : 1};
-	h->sum = xcalloc(all, sizeof(*h->sum));
-	for (size_t bits = 0; bits < all; bits++)
-		h->from[sizes ? __builtin_popcountll(bits) + 1 : 1]++;
-	for (size_t g = 0; g < h->groups; g++) {
-		h->from[g + 1] += h->from[g];
-		fill[g] = h->from[g];
+	*h = (struct half){.groups = 1, .from = {0, 1}};
+	h->sum = xcalloc((size_t)1 << n, sizeof(*h->sum));
+	for (size_t i = 0; i < n; i++) {
+		double *old = h->sum;
+
+		half_grow(h, x[i], sizes, spare);
+		spare = old;
 	}
-	for (size_t bits = 0; bits < all; bits++) {
-		if (bits)
-			raw[bits] = raw[bits & (bits - 1)] + x[__builtin_ctzll(bits)];
-		h->sum[fill[sizes ? __builtin_popcountll(bits) : 0]++] = raw[bits];
-	}
-	for (size_t g = 0; g < h->groups; g++)
-		stat_sort(h->sum + h->from[g], h->from[g + 1] - h->from[g]);
+	free(spare);
 }
 
 /* Pairs of one entry of each group whose sum is at least t. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Permutation tests of means. Exact over all splits (or sign patterns) when there are at most
- * `exact_max` of them and 30 values or fewer, or 1,048,576 splits or fewer; else `draws` random
+ * `exact_max` of them and 36 values or fewer, or 1,048,576 splits or fewer; else `draws` random
  * ones with p = (b + 1) / (m + 1) (Phipson & Smyth 2010), never 0. */
 #pragma once
 
 #include "common/stats/stat.h"
 
 struct perm_options {
-	double exact_max; /* 0 = the most, 200,000,000 */
-	uint32_t draws;	  /* 0 = 100,000; at most 10,000,000 */
+	double exact_max; /* 0 = the most, 10,000,000,000 */
+	uint32_t draws;	  /* 0 = 20,000; at most 10,000,000 */
 	uint64_t seed;	  /* of the random draws; recorded in the result */
 };
 

@@ -10,7 +10,7 @@
 
 /* Mann & Whitney (1947). Two-sided p = share of all splits of these very values (midranks) whose
  * |rank sum - mean| is at least as large. `exact` is false when the counting would be too long
- * (about 90 values a side with ties, 300 without): then p is the tie-corrected normal one with
+ * (about 55 values a side with ties, 300 without): then p is the tie-corrected normal one with
  * continuity correction. All values equal: p = 1, STAT_NO_VARIANCE. An empty side: STAT_TOO_FEW. */
 struct rank_mw {
 	enum stat_state state;

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* Inner steps that a subset count may take: about a fifth of a second. */
-#define STEPS_MAX 2e8
+/* Inner steps that a subset count may take: some 50 ms, about 55 values a side. */
+#define STEPS_MAX 1e8
 #define SIGNS_MAX 500
 
 struct indexed {
@@ -109,7 +109,7 @@ bool rank_counts_subset(const uint32_t *rank, size_t n, size_t m, struct rank_co
 		sum += rank[i] / factor;
 	width = sum + 1;
 	/* 2^1023 is the range of a double */
-	if (n > RANK_U_SIZE_MAX || (double)n * (double)m * (double)width > 2 * STEPS_MAX)
+	if (n > RANK_U_SIZE_MAX || (double)n * (double)m * (double)width > STEPS_MAX)
 		return false;
 	f = xcalloc((m + 1) * width, sizeof(*f));
 	f[0] = 1;

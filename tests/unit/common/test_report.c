@@ -36,7 +36,7 @@ static void test_2008(void **state)
 	assert_int_equal(report_check(text, len, &doc, &err), 0);
 	report_render_text(doc, "post", &out);
 	json_decref(doc);
-	assert_non_null(strstr(out.data, "post:9: "));
+	assert_non_null(strstr(out.data, "post:9: rq=0 -> rq=1: "));
 	assert_non_null(strstr(out.data, "the text says 70.123, the table's average is 70.231"));
 	assert_non_null(strstr(out.data, "70.123 and 70.231 have the same digits"));
 	assert_non_null(strstr(out.data, "1.99 % follows only from 70.123 in the text"));
@@ -99,15 +99,17 @@ static void test_claims(void **state)
 				    "9.0 -> 12.0 (+33.3 %)\n\n"
 				    "a 5% improvement: 100 => 95\n\n"
 				    "CPU was at 50% from 10 to 12 o'clock\n\n"
-				    "read 4, 5 and 6; p99.9 to 7\n");
+				    "read 4, 5 and 6; p99.9 to 7\n\n"
+				    "the last paragraph:\nfrom 1.0\nto 1.1\n");
 
 	(void)state;
-	assert_int_equal(r.n_claims, 4);
+	assert_int_equal(r.n_claims, 5);
 	assert_true(r.claims[0].claim.pct.value == -25);
 	assert_string_equal(r.claims[1].claim.pct.text, "33.3");
 	assert_int_equal(r.claims[1].line, 3);
 	assert_true(r.claims[2].claim.pct.value == -5 && r.claims[2].claim.to.value == 95);
 	assert_string_equal(r.claims[3].claim.pct.text, ""); /* a share, not a change */
+	assert_int_equal(r.claims[4].line, 12);
 	report_done(&r);
 }
 

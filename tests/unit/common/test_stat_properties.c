@@ -319,12 +319,12 @@ static void test_permutation_of_unlike_sizes(void **state)
 			two += fabs((x[i] + x[j]) / 2 - (sum - x[i] - x[j]) / 40) >= obs - 1e-9;
 		}
 	assert_true(p.exact && p.total == total && p.count == two);
-	for (size_t i = 0; i < 30; i++)
-		x[i] = (double)(i + 1); /* all signs alike: two patterns of 2^27 */
-	RUN(perm_sign_flip(x, 27, NULL, &p, &run_err));
-	assert_true(p.exact && p.count == 2 && p.total == exp2(27) && p.p_min == 2 / exp2(27));
-	RUN(perm_mean_diff(x, 15, x + 15, 15, NULL, &p, &run_err));
-	assert_true(p.exact && p.count == 2 && p.total == 155117520);
+	for (size_t i = 0; i < 36; i++)
+		x[i] = (double)(i + 1); /* all signs alike: two patterns of 2^33 */
+	RUN(perm_sign_flip(x, 33, NULL, &p, &run_err));
+	assert_true(p.exact && p.count == 2 && p.total == exp2(33) && p.p_min == 2 / exp2(33));
+	RUN(perm_mean_diff(x, 18, x + 18, 18, NULL, &p, &run_err));
+	assert_true(p.exact && p.count == 2 && p.total == 9075135300.0);
 }
 
 static void test_random_permutation_is_never_zero(void **state)
