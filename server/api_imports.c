@@ -376,7 +376,7 @@ static void reply_conflict(struct import *im, const struct run *r, const struct 
 		for (size_t i = 0; i < r->factors.len; i++)
 			put_shell_pair(&hint, &r->factors.v[i]);
 	} else {
-		strbuf_printf(&hint, "rigstat undo i_%lld, then import again",
+		strbuf_printf(&hint, "rigstat import --undo i_%lld, then import again",
 			      (long long)db_i64(res, row, 2));
 	}
 	if (im->txn)

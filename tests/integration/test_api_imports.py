@@ -41,7 +41,7 @@ def test_other_labels_are_a_conflict_that_names_the_command(api):
     api.send("PATCH", f"/runs/{run}", {"factors": {"kb": "32"}})
     assert api.load(table(3), 200, experiment="labels", set="kb=32", unit="us")["already"]
     problem = api.load(table(3), 409, experiment="elsewhere", set="kb=32", unit="us")
-    assert problem["hint"].startswith("rigstat undo i_")
+    assert problem["hint"].startswith("rigstat import --undo i_")
 
 
 def test_dry_run_stores_nothing(api):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""rigstat relabel, exclude, undo: also exactly as the server's conflicts name them."""
+"""rigstat relabel and import --undo as the server's conflicts name them; exclude."""
 import shlex
 import subprocess
 
@@ -19,7 +19,7 @@ def rigstat(api, *args, status=0):
 def test_the_command_of_a_conflict_mends_it(api):
     run = api.load(TABLE % 1, experiment="c", set=["kb=64", "wrong=1"], unit="us")["runs"][0]["id"]
     hint = api.load(TABLE % 1, 409, experiment="c", set="kb=it's 32", unit="us")["hint"]
-    rigstat(api, *shlex.split(hint)[1:], "wrong=")
+    rigstat(api, *shlex.split(hint)[1:])
     assert api.get("/runs/" + run)["factors"] == {"kb": "it's 32"}
     assert api.load(TABLE % 1, 200, experiment="c", set="kb=it's 32", unit="us")["already"]
     hint = api.load(TABLE % 1, 409, experiment="d", set="kb=it's 32", unit="us")["hint"]
@@ -43,8 +43,8 @@ def test_wrong_use(api):
     rigstat(api, "relabel", run, "novalue", status=3)
     assert "agent" in rigstat(api, "relabel", run, "f=9", status=3)
     assert "r_99999" in rigstat(api, "relabel", "r_99999", "f=9", status=3)
-    rigstat(api, "undo", "i_99999", status=3)
-    rigstat(api, "undo", status=3)
-    out = subprocess.run([str(BUILD / "cli/rigstat"), "undo", "i_1", "--server", "http://127.0.0.1:1"],
+    rigstat(api, "exclude", "--undo", status=3)
+    rigstat(api, "exclude", "r_99999", "--undo", status=3)
+    out = subprocess.run([str(BUILD / "cli/rigstat"), "exclude", "r_1", "--undo", "--server", "http://127.0.0.1:1"],
                          capture_output=True, text=True, timeout=60, check=False)
     assert out.returncode == 4
