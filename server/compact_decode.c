@@ -110,16 +110,11 @@ static void take_phase(struct cmodel *m, const struct record_item *it)
 
 static void take_environment(struct cmodel *m, const struct record_item *it, json_t *facts)
 {
-	unsigned char digest[SHA256_LEN];
 	char hex[SHA256_HEX];
-	struct sha256 sha;
 
-	sha256_init(&sha);
-	sha256_add(&sha, it->data, it->len);
-	sha256_finish(&sha, digest);
 	json_array_append_new(m->environments,
-			      json_pack("{s:s, s:O}", "sha256",
-					sha256_hex(digest, sizeof(digest), hex), "facts", facts));
+			      json_pack("{s:s, s:O}", "sha256", sha256_hex(it->data, it->len, hex),
+					"facts", facts));
 }
 
 static void take_breach(struct cmodel *m, const json_t *item)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The compactor against an independent recomputation from the records themselves."""
+import hashlib
 import json
 import math
 
@@ -180,6 +181,9 @@ def test_equals_a_recomputation(server, tmp_path):
     assert server.sql("select name, design ->> 'order' from rigstat.experiment") == [["rq", "alternating"]]
     assert server.sql("select facts ->> 'cpu.model' from rigstat.environment e join rigstat.run r"
                       " on r.environment_sha256 = e.sha256") == [["Test CPU"]] * 2
+    # The name is the SHA-256 of the bytes that the agent sent, computed here from them.
+    sent = b'{"cpu.model":"Test CPU","kernel.release":"6.1.0-test","memory.bytes":1024}'
+    assert server.sql("select encode(sha256, 'hex') from rigstat.environment") == [[hashlib.sha256(sent).hexdigest()]]
     # Rows are packed: the open ones were written again, longer.
     assert server.sql("select max(n) from rigstat.hist_chunk") == [["60"]]
     assert server.sql("select max(n) from rigstat.chunk") == [["140"]]
