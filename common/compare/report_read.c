@@ -5,9 +5,11 @@
 #include <stdio.h>
 
 #include "common/compare/report.h"
+#include "common/parse.h"
 
 /* A quoted value that far from an average may be a slip of the pen. */
-#define NEARLY 0.02
+#define NEARLY	  0.02
+#define LABEL_MAX 60
 
 enum column { COL_NONE, COL_N, COL_MIN, COL_AVG, COL_MAX, COL_SDEV, COL_RANGE };
 
@@ -102,10 +104,16 @@ static int add_row(struct report *r, size_t line, const char *label, size_t len,
 	}
 	while (len && strchr(" \t:,;|-[(=", label[len - 1]))
 		len--;
-	if (len)
-		snprintf(to->label, sizeof(to->label), "%.*s", (int)(len < 60 ? len : 60), label);
-	else
+	len = len < LABEL_MAX ? len : LABEL_MAX;
+	if (!len) {
 		snprintf(to->label, sizeof(to->label), "line %zu", line);
+		return 0;
+	}
+	memcpy(to->label, label, len);
+	/* Latin-1, or a letter that was cut: documents are UTF-8 */
+	for (size_t i = 0; !text_is_clean(label, len) && i < len; i++)
+		if ((unsigned char)label[i] < ' ' || (unsigned char)label[i] >= 0x7f)
+			to->label[i] = '?';
 	return 0;
 }
 

@@ -143,6 +143,26 @@ static void test_wrong_signs_and_percents_are_found(void **state)
 	}
 }
 
+/* A mail in Latin-1, and a letter of UTF-8 that the limit of a label cuts. */
+static void test_labels_are_utf8(void **state)
+{
+	static const char latin[] = "gr\xf6\xdf"
+				    "e: min=1 max=2 range=3\n";
+	static const char cut[] =
+		"123456789012345678901234567890123456789012345678901234567 a\xc3\xa4"
+		": min=1 max=2 range=3\n";
+	struct err err;
+	json_t *doc;
+
+	(void)state;
+	assert_int_equal(report_check(latin, strlen(latin), &doc, &err), 0);
+	assert_int_equal(json_array_size(json_object_get(doc, "findings")), 1);
+	json_decref(doc);
+	assert_int_equal(report_check(cut, strlen(cut), &doc, &err), 0);
+	assert_int_equal(json_array_size(json_object_get(doc, "findings")), 1);
+	json_decref(doc);
+}
+
 static void test_bounds(void **state)
 {
 	CLEANUP(strbuf_done) struct strbuf many = {0};
@@ -172,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_wrong_signs_and_percents_are_found),
+		cmocka_unit_test(test_labels_are_utf8),
 		cmocka_unit_test(test_bounds),
 	};
 
