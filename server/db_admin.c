@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "server/token.h"
 
 int db_admin_wait(const char *conninfo, unsigned int timeout_ms, bool (*alive)(void *ctx),
 		  void *ctx, struct err *reterr)
@@ -56,5 +57,62 @@ int db_admin_create_database(const char *conninfo, const char *name, struct err 
 	made = PQexec(conn, sql);
 	if (PQresultStatus(made) != PGRES_COMMAND_OK)
 		return err_set(reterr, ERR_DB, "create database: %s", PQerrorMessage(conn));
+	return 0;
+}
+
+static int connect_to(const char *conninfo, PGconn **ret, struct err *reterr)
+{
+	*ret = PQconnectdb(conninfo);
+	if (PQstatus(*ret) != CONNECTION_OK)
+		return err_set(reterr, ERR_DB, "PostgreSQL cannot be reached: %s",
+			       PQerrorMessage(*ret));
+	return 0;
+}
+
+int db_admin_tokens_exist(const char *conninfo, bool *ret, struct err *reterr)
+{
+	PGconn *conn CLEANUP(finishp) = NULL;
+	PGresult *res CLEANUP(clearp) = NULL;
+
+	if (connect_to(conninfo, &conn, reterr) < 0)
+		return reterr->code;
+	res = PQexec(conn, "select exists (select from rigstat.token)");
+	if (PQresultStatus(res) != PGRES_TUPLES_OK)
+		return err_set(reterr, ERR_DB, "tokens: %s", PQerrorMessage(conn));
+	*ret = PQgetvalue(res, 0, 0)[0] == 't';
+	return 0;
+}
+
+int db_admin_put_token(const char *conninfo, const struct token_text *token, const char *name,
+		       unsigned int scopes, const char *host, struct err *reterr)
+{
+	static const char sql[] =
+		"insert into rigstat.token (token_id, digest, name, scopes, host_id)"
+		" select $1, decode($2, 'hex'), $3, string_to_array($4, ','), h.host_id"
+		" from (select 1) one left join rigstat.host h on h.name = $5"
+		" where $5 is null or h.host_id is not null"
+		" on conflict (token_id) do update set scopes = excluded.scopes"
+		" where token.digest = excluded.digest returning 1";
+	PGconn *conn CLEANUP(finishp) = NULL;
+	PGresult *res CLEANUP(clearp) = NULL;
+	char hex[2 * SHA256_LEN + 1], list[40] = "";
+	const char *names[4], *values[] = {token->id, hex, name, list, host};
+	size_t n = token_scope_names(scopes, names);
+
+	for (size_t i = 0; i < SHA256_LEN; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", token->digest[i]);
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			       i ? "," : "", names[i]);
+	if (connect_to(conninfo, &conn, reterr) < 0)
+		return reterr->code;
+	res = PQexecParams(conn, sql, 5, NULL, values, NULL, NULL, 0);
+	if (PQresultStatus(res) != PGRES_TUPLES_OK)
+		return err_set(reterr, ERR_DB, "token: %s", PQerrorMessage(conn));
+	if (!PQntuples(res))
+		return err_set(reterr, ERR_CONFLICT,
+			       host ? "there is no host %s, or the id is taken"
+				    : "a token with this id and another secret exists%s",
+			       host ? host : "");
 	return 0;
 }

@@ -9,3 +9,10 @@ int db_admin_wait(const char *conninfo, unsigned int timeout_ms, bool (*alive)(v
 		  void *ctx, struct err *reterr) MUSTCHECK;
 /* Creates the database unless it is there. `conninfo` names another one. The name is ours. */
 int db_admin_create_database(const char *conninfo, const char *name, struct err *reterr) MUSTCHECK;
+
+/* Was a token ever made? */
+int db_admin_tokens_exist(const char *conninfo, bool *ret, struct err *reterr) MUSTCHECK;
+struct token_text;
+/* Stores a token; one with this id is left alone. `host` may be NULL; it must exist. */
+int db_admin_put_token(const char *conninfo, const struct token_text *token, const char *name,
+		       unsigned int scopes, const char *host, struct err *reterr) MUSTCHECK;

@@ -468,6 +468,23 @@ int embedded_start(const char *dir, struct embedded **ret, struct err *reterr)
 	return 0;
 }
 
+char *embedded_running(const char *dir)
+{
+	char *file CLEANUP(freep) = xasprintf("%s/data/postmaster.pid", dir);
+	char line[300], *conninfo = NULL;
+	FILE *f = fopen(file, "re");
+
+	/* Line 5 is the directory of the socket. */
+	for (int n = 1; f && fgets(line, sizeof(line), f); n++) {
+		line[strcspn(line, "\n")] = '\0';
+		if (n == 5 && *line)
+			conninfo = xasprintf("host='%s' user=rigstat dbname=rigstat", line);
+	}
+	if (f)
+		(void)fclose(f);
+	return conninfo;
+}
+
 const char *embedded_conninfo(const struct embedded *e)
 {
 	return e->conninfo;

@@ -17,6 +17,9 @@ struct embedded;
 
 /* Makes the cluster on first use. ERR_BUSY: another server has the directory. */
 int embedded_start(const char *dir, struct embedded **ret, struct err *reterr) MUSTCHECK;
+/* Connection string of the cluster in `dir` while a server is running on it: malloc'd, NULL when
+ * none is. */
+char *embedded_running(const char *dir) MUSTCHECK;
 const char *embedded_conninfo(const struct embedded *e);
 /* Once a second: starts PostgreSQL again when it has ended by itself. */
 void embedded_tick(struct embedded *e);

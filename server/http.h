@@ -36,6 +36,7 @@ struct param {
 };
 
 #define REQUEST_PATH_PARAMS_MAX	 4
+#define REQUEST_HOST_MAX	 129
 #define REQUEST_QUERY_PARAMS_MAX 64
 
 struct request {
@@ -52,8 +53,8 @@ struct request {
 	size_t n_query;
 	const char *body; /* NUL-terminated, whole; already inflated when it came as gzip */
 	size_t body_len;
-	int64_t token_host; /* host_id that the token is bound to, 0 = any */
-	int64_t arrived_ns; /* monotonic */
+	char token_host[REQUEST_HOST_MAX]; /* host that the token is bound to, "" = any */
+	int64_t arrived_ns;		   /* monotonic */
 	struct pending_list pending;
 	void *ctx;
 	void (*ctx_free)(void *ctx);

@@ -433,6 +433,9 @@ enum step api_ingest(struct request *req)
 		in->stats.wrong++;
 		return reply_err(req, &err);
 	}
+	if (*req->token_host && strcmp(req->token_host, host) != 0)
+		return reply_problem(req, 403, "auth-scope", NULL,
+				     "This token is for records of another host.");
 	s = stream_get(in, host, id);
 	p->bytes = req->body_len;
 	p->req = req;

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rigstat-server: options and subcommands. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 
 #include "common/log.h"
+#include "server/db_admin.h"
 #include "server/embedded.h"
 #include "server/migrate.h"
 #include "server/server.h"
+#include "server/token.h"
 
 static const char usage[] =
-	"Usage: rigstat-server serve|migrate|check [OPTION]...\n"
+	"Usage: rigstat-server serve|migrate|check|token [OPTION]...\n"
 	"Stores what rigstat agents send, compares runs, and serves pages and REST.\n"
 	"\n"
 	"  serve     run in the foreground until SIGTERM or SIGINT\n"
 	"  migrate   bring the database to this program's schema, then exit\n"
 	"  check     say whether database and schema fit, then exit\n"
+	"  token     make a token and print it once; from then on requests need one\n"
 	"\n"
 	"One database is needed:\n"
 	"  --database CONNINFO  PostgreSQL 15 or newer, e.g. 'host=db dbname=rigstat "
@@ -23,29 +27,46 @@ static const char usage[] =
 	"  --embedded DIR       a private PostgreSQL in DIR, made on first use, ended with the\n"
 	"                       server; one server a directory\n"
 	"Options of serve:\n"
-	"  --listen ADDR:PORT   default 127.0.0.1:8420\n"
+	"  --listen ADDR:PORT   default 127.0.0.1:8420; other addresses need a token in the "
+	"database\n"
+	"  --token-file FILE    a token that may do everything, made known to the database at "
+	"start\n"
+	"  --anonymous read     reading needs no token\n"
+	"  --tls-cert FILE, --tls-key FILE   PEM; serve HTTPS\n"
 	"  --reuse-port         let several servers share the port (with --database)\n"
 	"  --web-dir DIR        serve the pages from DIR instead of the built-in ones\n"
 	"  --log-level LEVEL    error, warning, info (default), debug\n"
+	"Options of token:\n"
+	"  --name NAME          what it is for\n"
+	"  --scopes LIST        of read, ingest, write, admin; default read\n"
+	"  --host HOST          only for records of this host\n"
 	"  --help, --version\n"
 	"\n"
 	"Exit status: 0 stopped in order, 3 wrong use, 4 the server or the database failed.\n";
 
 enum { EXIT_USAGE = 3 };
 
+struct options {
+	struct server_options server;
+	const char *token_file, *cert_file, *key_file;
+	const char *name, *scopes, *host;
+};
+
 struct command {
 	const char *name;
-	int (*run)(const struct server_options *o, struct err *reterr);
+	int (*run)(struct options *o, struct err *reterr);
 };
 
 struct database {
 	const char *conninfo;
+	char *running; /* memory of conninfo */
 	struct embedded *embedded;
 };
 
 static void database_close(struct database *d)
 {
 	embedded_stop(TAKE(d->embedded));
+	free(TAKE(d->running));
 }
 
 /* The database that the options name, started when it is a private one. */
@@ -65,36 +86,147 @@ static void on_second(void *ctx)
 	embedded_tick(ctx);
 }
 
-static int run_serve(const struct server_options *o, struct err *reterr)
+/* ---- serve ---- */
+
+static int read_file(const char *path, char **ret, struct err *reterr)
+{
+	FILE *f = fopen(path, "re");
+	char *text = xcalloc(1, 65536);
+	size_t n;
+
+	if (!f) {
+		free(text);
+		return err_errno(reterr, errno, "%s", path);
+	}
+	n = fread(text, 1, 65535, f);
+	text[n] = '\0';
+	(void)fclose(f);
+	*ret = text;
+	return 0;
+}
+
+static int admit_token_file(const char *conninfo, const char *path, struct err *reterr)
+{
+	char *text CLEANUP(freep) = NULL;
+	struct token_text token;
+
+	if (read_file(path, &text, reterr) < 0)
+		return reterr->code;
+	text[strcspn(text, " \r\n")] = '\0';
+	if (!token_parse(text, &token))
+		return err_set(reterr, ERR_INVALID,
+			       "%s does not begin with a token (rs_, 8 letters or digits, _, 43 "
+			       "letters, digits, - or _): rigstat-server token makes one",
+			       path);
+	return db_admin_put_token(conninfo, &token, "token file", TOKEN_ADMIN, NULL, reterr);
+}
+
+static bool is_loopback(const char *listen)
+{
+	return strncmp(listen, "127.", 4) == 0 || strncmp(listen, "[::1]:", 6) == 0 ||
+	       strncmp(listen, "localhost:", 10) == 0;
+}
+
+/* An open server is for this machine only. */
+static int check_exposure(const struct options *o, const char *conninfo, bool *ret_tokens,
+			  struct err *reterr)
+{
+	if (db_admin_tokens_exist(conninfo, ret_tokens, reterr) < 0)
+		return reterr->code;
+	if (is_loopback(o->server.listen))
+		return 0;
+	if (!*ret_tokens)
+		return err_set(
+			reterr, ERR_PERM,
+			"--listen %s would let the network in without any token: make one "
+			"first (rigstat-server token --name admin --scopes admin %s '%s'), or "
+			"give --token-file",
+			o->server.listen, o->server.embedded_dir ? "--embedded" : "--database",
+			o->server.embedded_dir ? o->server.embedded_dir : o->server.database);
+	if (!o->cert_file)
+		log_warn("tokens travel in the clear: give --tls-cert and --tls-key, or put a "
+			 "proxy with TLS in front");
+	return 0;
+}
+
+static int read_tls(struct options *o, char **cert, char **key, struct err *reterr)
+{
+	if (!o->cert_file)
+		return 0;
+	if (read_file(o->cert_file, cert, reterr) < 0 || read_file(o->key_file, key, reterr) < 0)
+		return reterr->code;
+	o->server.tls_cert = *cert;
+	o->server.tls_key = *key;
+	return 0;
+}
+
+static int run_serve(struct options *o, struct err *reterr)
 {
 	struct database db CLEANUP(database_close) = {0};
+	char *cert CLEANUP(freep) = NULL, *key CLEANUP(freep) = NULL;
+	bool tokens;
 
-	if (database_open(o, &db, reterr) < 0)
+	if (read_tls(o, &cert, &key, reterr) < 0 || database_open(&o->server, &db, reterr) < 0)
 		return reterr->code;
 	/* A shared database is migrated by a person, at a time of their choosing. */
 	if ((db.embedded ? migrate_apply(db.conninfo, reterr)
 			 : migrate_check(db.conninfo, reterr)) < 0)
 		return reterr->code;
-	return server_run(o, db.conninfo, db.embedded ? on_second : NULL, db.embedded, reterr);
+	if (o->token_file && admit_token_file(db.conninfo, o->token_file, reterr) < 0)
+		return reterr->code;
+	if (check_exposure(o, db.conninfo, &tokens, reterr) < 0)
+		return reterr->code;
+	return server_run(&o->server, db.conninfo, tokens, db.embedded ? on_second : NULL,
+			  db.embedded, reterr);
 }
 
-static int run_migrate(const struct server_options *o, struct err *reterr)
+/* ---- the other commands ---- */
+
+static int run_migrate(struct options *o, struct err *reterr)
 {
 	struct database db CLEANUP(database_close) = {0};
 
-	if (database_open(o, &db, reterr) < 0 || migrate_apply(db.conninfo, reterr) < 0)
+	if (database_open(&o->server, &db, reterr) < 0 || migrate_apply(db.conninfo, reterr) < 0)
 		return reterr->code;
 	printf("The database has schema %d.\n", migrate_latest_version());
 	return 0;
 }
 
-static int run_check(const struct server_options *o, struct err *reterr)
+static int run_check(struct options *o, struct err *reterr)
 {
 	struct database db CLEANUP(database_close) = {0};
 
-	if (database_open(o, &db, reterr) < 0 || migrate_check(db.conninfo, reterr) < 0)
+	if (database_open(&o->server, &db, reterr) < 0 || migrate_check(db.conninfo, reterr) < 0)
 		return reterr->code;
 	printf("The database can be reached and has schema %d.\n", migrate_latest_version());
+	return 0;
+}
+
+static int run_token(struct options *o, struct err *reterr)
+{
+	struct database db CLEANUP(database_close) = {0};
+	char text[TOKEN_TEXT_LEN + 1];
+	struct token_text token;
+	unsigned int scopes;
+
+	if (token_scopes(o->scopes, &scopes, reterr) < 0)
+		return reterr->code;
+	if (database_open(&o->server, &db, reterr) < 0) {
+		/* A server is running on the directory: its PostgreSQL takes us as well. */
+		db.running = reterr->code == ERR_BUSY && o->server.embedded_dir
+				     ? embedded_running(o->server.embedded_dir)
+				     : NULL;
+		if (!db.running)
+			return reterr->code;
+		db.conninfo = db.running;
+	} else if ((db.embedded ? migrate_apply(db.conninfo, reterr)
+				: migrate_check(db.conninfo, reterr)) < 0) {
+		return reterr->code;
+	}
+	token_mint(text, &token);
+	if (db_admin_put_token(db.conninfo, &token, o->name, scopes, o->host, reterr) < 0)
+		return reterr->code;
+	puts(text);
 	return 0;
 }
 
@@ -102,7 +234,10 @@ static const struct command commands[] = {
 	{"serve", run_serve},
 	{"migrate", run_migrate},
 	{"check", run_check},
+	{"token", run_token},
 };
+
+/* ---- options ---- */
 
 static int parse_level(const char *text, enum log_level *ret)
 {
@@ -128,80 +263,113 @@ static NORETURN void wrong_use(const char *text)
 	exit(EXIT_USAGE);
 }
 
-static void parse_options(int argc, char **argv, struct server_options *o)
-{
-	enum { LISTEN = 256, DATABASE, EMBEDDED, WEB_DIR, REUSE_PORT, LEVEL, HELP, VERSION };
-	static const struct option table[] = {
-		{"listen", required_argument, NULL, LISTEN},
-		{"database", required_argument, NULL, DATABASE},
-		{"embedded", required_argument, NULL, EMBEDDED},
-		{"web-dir", required_argument, NULL, WEB_DIR},
-		{"reuse-port", no_argument, NULL, REUSE_PORT},
-		{"log-level", required_argument, NULL, LEVEL},
-		{"help", no_argument, NULL, HELP},
-		{"version", no_argument, NULL, VERSION},
-		{0},
-	};
-	enum log_level level = LOG_INFO;
-	int c;
+enum {
+	LISTEN = 256,
+	DATABASE,
+	EMBEDDED,
+	WEB_DIR,
+	REUSE_PORT,
+	LEVEL,
+	TOKEN_FILE,
+	ANONYMOUS,
+	TLS_CERT,
+	TLS_KEY,
+	NAME,
+	SCOPES,
+	HOST,
+	HELP,
+	VERSION
+};
 
-	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1) {
-		switch (c) {
-		case LISTEN:
-			o->listen = optarg;
-			break;
-		case DATABASE:
-			o->database = optarg;
-			break;
-		case EMBEDDED:
-			o->embedded_dir = optarg;
-			break;
-		case WEB_DIR:
-			o->web_dir = optarg;
-			break;
-		case REUSE_PORT:
-			o->reuse_port = true;
-			break;
-		case LEVEL:
-			if (parse_level(optarg, &level) < 0)
-				wrong_use("--log-level is error, warning, info or debug");
-			break;
-		case HELP:
-			fputs(usage, stdout);
-			exit(0);
-		case VERSION:
-			puts("rigstat-server " RIGSTAT_VERSION);
-			exit(0);
-		default:
+static const struct option option_table[] = {
+	{"listen", required_argument, NULL, LISTEN},
+	{"database", required_argument, NULL, DATABASE},
+	{"embedded", required_argument, NULL, EMBEDDED},
+	{"web-dir", required_argument, NULL, WEB_DIR},
+	{"reuse-port", no_argument, NULL, REUSE_PORT},
+	{"log-level", required_argument, NULL, LEVEL},
+	{"token-file", required_argument, NULL, TOKEN_FILE},
+	{"anonymous", required_argument, NULL, ANONYMOUS},
+	{"tls-cert", required_argument, NULL, TLS_CERT},
+	{"tls-key", required_argument, NULL, TLS_KEY},
+	{"name", required_argument, NULL, NAME},
+	{"scopes", required_argument, NULL, SCOPES},
+	{"host", required_argument, NULL, HOST},
+	{"help", no_argument, NULL, HELP},
+	{"version", no_argument, NULL, VERSION},
+	{0},
+};
+
+static void parse_option(int c, struct options *o, enum log_level *level)
+{
+	const char **texts[] = {[LISTEN - LISTEN] = &o->server.listen,
+				[DATABASE - LISTEN] = &o->server.database,
+				[EMBEDDED - LISTEN] = &o->server.embedded_dir,
+				[WEB_DIR - LISTEN] = &o->server.web_dir,
+				[TOKEN_FILE - LISTEN] = &o->token_file,
+				[TLS_CERT - LISTEN] = &o->cert_file,
+				[TLS_KEY - LISTEN] = &o->key_file,
+				[NAME - LISTEN] = &o->name,
+				[SCOPES - LISTEN] = &o->scopes,
+				[HOST - LISTEN] = &o->host};
+
+	switch (c) {
+	case REUSE_PORT:
+		o->server.reuse_port = true;
+		break;
+	case LEVEL:
+		if (parse_level(optarg, level) < 0)
+			wrong_use("--log-level is error, warning, info or debug");
+		break;
+	case ANONYMOUS:
+		if (strcmp(optarg, "read") != 0)
+			wrong_use("--anonymous can only be read");
+		o->server.anonymous_read = true;
+		break;
+	case HELP:
+		fputs(usage, stdout);
+		exit(0);
+	case VERSION:
+		puts("rigstat-server " RIGSTAT_VERSION);
+		exit(0);
+	default:
+		if (c < LISTEN || !texts[c - LISTEN])
 			wrong_use("the options are not understood");
-		}
+		*texts[c - LISTEN] = optarg;
 	}
-	log_init("rigstat-server", level);
 }
 
-static void check_options(struct server_options *o)
+static void check_options(struct options *o)
 {
-	if (!o->database && !o->embedded_dir)
-		o->database = getenv("RIGSTAT_DATABASE");
-	if (!o->database && !o->embedded_dir)
+	struct server_options *s = &o->server;
+
+	if (!s->database && !s->embedded_dir)
+		s->database = getenv("RIGSTAT_DATABASE");
+	if (!s->database && !s->embedded_dir)
 		wrong_use("name a database: --database CONNINFO or --embedded DIR");
-	if (o->database && o->embedded_dir)
+	if (s->database && s->embedded_dir)
 		wrong_use("--database and --embedded exclude each other");
-	if (o->embedded_dir && o->reuse_port)
+	if (s->embedded_dir && s->reuse_port)
 		wrong_use("--reuse-port needs --database: only one server can use a private "
 			  "PostgreSQL");
+	if (!o->cert_file != !o->key_file)
+		wrong_use("--tls-cert and --tls-key belong together");
 }
 
 int main(int argc, char **argv)
 {
-	struct server_options o = {.listen = "127.0.0.1:8420"};
+	struct options o = {.server.listen = "127.0.0.1:8420", .name = "token", .scopes = "read"};
 	const struct command *command = NULL;
+	enum log_level level = LOG_INFO;
 	struct err err;
+	int c;
 
 	log_init("rigstat-server", LOG_INFO);
-	parse_options(argc, argv, &o);
+	while ((c = getopt_long(argc, argv, "", option_table, NULL)) != -1)
+		parse_option(c, &o, &level);
+	log_init("rigstat-server", level);
 	if (optind + 1 != argc)
-		wrong_use("one command is needed: serve, migrate or check");
+		wrong_use("one command is needed: serve, migrate, check or token");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (strcmp(commands[i].name, argv[optind]) == 0)
 			command = &commands[i];

@@ -2,6 +2,7 @@
 #include "server/routes.h"
 #include "server/api.h"
 #include "server/assets.h"
+#include "server/auth.h"
 #include "server/ingest.h"
 #include "server/ingest_check.h"
 
@@ -52,6 +53,11 @@ const struct route routes[] = {
 	{HTTP_GET, "/api/v1/imports/{import}", SCOPE_READ, 0, 0, api_import_show},
 	{HTTP_DELETE, "/api/v1/imports/{import}", SCOPE_WRITE, 0, 0, api_import_undo},
 	{HTTP_GET, "/api/v1/imports/{import}/bytes", SCOPE_READ, 0, 0, api_import_bytes},
+	{HTTP_POST, "/api/v1/session", SCOPE_NONE, PATCH_MAX, 0, api_session},
+	{HTTP_DELETE, "/api/v1/session", SCOPE_NONE, 0, 0, api_session_end},
+	{HTTP_GET, "/api/v1/tokens", SCOPE_ADMIN, 0, 0, api_tokens},
+	{HTTP_POST, "/api/v1/tokens", SCOPE_ADMIN, PATCH_MAX, 0, api_token_add},
+	{HTTP_DELETE, "/api/v1/tokens/{token}", SCOPE_ADMIN, 0, 0, api_token_revoke},
 	{HTTP_POST, "/api/v1/ingest", SCOPE_INGEST, INGEST_BODY_MAX, 20000, api_ingest},
 	{HTTP_GET, "/api/v1/ingest/{stream}", SCOPE_INGEST, 0, 0, api_ingest_next},
 	/* pages: web/src/pages/index.tsx has the same list */

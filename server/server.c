@@ -8,6 +8,7 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "server/auth.h"
 #include "server/compact.h"
 #include "server/db.h"
 #include "server/http_server.h"
@@ -85,9 +86,13 @@ static void on_tick(uv_timer_t *tick)
 {
 	struct process *p = tick->data;
 
+	if (p->stopping)
+		return;
+
 	if (p->server.ingest)
 		ingest_tick(p->server.ingest);
 	compact_tick(p->server.compact);
+	auth_tick(p->server.auth);
 	if (p->on_second)
 		p->on_second(p->ctx);
 }
@@ -108,8 +113,8 @@ static void start_handles(struct process *p)
 	      uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS) == 0);
 }
 
-int server_run(const struct server_options *options, const char *conninfo, void (*tick)(void *ctx),
-	       void *ctx, struct err *reterr)
+int server_run(const struct server_options *options, const char *conninfo, bool tokens_exist,
+	       void (*tick)(void *ctx), void *ctx, struct err *reterr)
 {
 	struct process p = {.on_second = tick, .ctx = ctx};
 	const struct db_options db = {.conninfo = conninfo,
@@ -120,7 +125,9 @@ int server_run(const struct server_options *options, const char *conninfo, void 
 				      .ctx = &p};
 	const struct mhdloop_options http = {.listen = options->listen,
 					     .reuse_port = options->reuse_port,
-					     .connections_max = CONNECTIONS_MAX};
+					     .connections_max = CONNECTIONS_MAX,
+					     .tls_cert = options->tls_cert,
+					     .tls_key = options->tls_key};
 	int rc;
 
 	CHECK(uv_loop_init(&p.loop) == 0);
@@ -135,12 +142,15 @@ int server_run(const struct server_options *options, const char *conninfo, void 
 	p.server.work = work_new(&p.loop, WORK_QUEUE_MAX);
 	p.server.db = db_new(&p.loop, &db);
 	p.server.ingest = ingest_new(p.server.db, NULL, NULL);
+	p.server.auth = auth_new(p.server.db, tokens_exist, options->anonymous_read);
 	p.server.compact = compact_new(p.server.db, p.server.work);
 	db_start(p.server.db);
 	start_handles(&p);
 	p.server.ready = true;
-	log_info("listening on http://%s", http_address(p.server.http));
+	log_info("listening on %s://%s", options->tls_cert ? "https" : "http",
+		 http_address(p.server.http));
 	CHECK(uv_run(&p.loop, UV_RUN_DEFAULT) == 0);
+	auth_free(p.server.auth);
 	compact_free(p.server.compact);
 	work_free(p.server.work);
 	CHECK(uv_loop_close(&p.loop) == 0);

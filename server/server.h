@@ -5,11 +5,11 @@
 
 #include "common/err.h"
 
+struct auth;
 struct compact;
 struct db;
 struct http;
 struct ingest;
-struct strbuf;
 struct work_pool;
 
 struct server_options {
@@ -18,6 +18,8 @@ struct server_options {
 	const char *embedded_dir; /* private PostgreSQL here, or NULL */
 	const char *web_dir;	  /* serve pages from here instead of the embedded ones, or NULL */
 	bool reuse_port;
+	bool anonymous_read;		/* reading needs no token */
+	const char *tls_cert, *tls_key; /* PEM text, NULL = plain HTTP */
 };
 
 struct server {
@@ -25,6 +27,7 @@ struct server {
 	struct db *db;
 	struct work_pool *work;
 	struct http *http;
+	struct auth *auth;
 	struct ingest *ingest;
 	struct compact *compact;
 	int64_t started_ns; /* realtime */
@@ -34,6 +37,5 @@ struct server {
 /* Runs until SIGTERM or SIGINT; then stops in order: no new connections, answers finish, database
  * work ends, everything is freed. `conninfo` is of a migrated database; `tick` (may be NULL) is
  * called about once a second. */
-int server_run(const struct server_options *options, const char *conninfo, void (*tick)(void *ctx),
-	       void *ctx, struct err *reterr) MUSTCHECK;
-void server_put_metrics(const struct server *s, struct strbuf *out);
+int server_run(const struct server_options *options, const char *conninfo, bool tokens_exist,
+	       void (*tick)(void *ctx), void *ctx, struct err *reterr) MUSTCHECK;

@@ -1,0 +1,6 @@
+-- A token that is not revoked. $1 id. Columns: digest, read, ingest, write, admin, host, expires_at.
+select t.digest, 'read' = any (t.scopes), 'ingest' = any (t.scopes), 'write' = any (t.scopes), 'admin' = any (t.scopes),
+	h.name, t.expires_at
+from rigstat.token t
+left join rigstat.host h on h.host_id = t.host_id
+where t.token_id = $1::text and t.revoked_at is null

@@ -1,0 +1,6 @@
+-- Columns: id, name, scopes, host, created, expires, revoked, last used.
+select t.token_id, t.name, to_json(t.scopes), h.name, t.created_at, t.expires_at, t.revoked_at, t.last_used_at
+from rigstat.token t
+left join rigstat.host h on h.host_id = t.host_id
+order by t.created_at desc
+limit 1000

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tokens, scopes, sessions, TLS, and who may listen where."""
+import json
+import ssl
+import subprocess
+import urllib.request
+
+import pytest
+
+import records as rec
+from conftest import SERVER, wait_until
+
+STREAM = "0123456789abcdef0123456789abcdef"
+
+
+def make_token(server, scopes, host=None):
+    args = [str(SERVER), "token", "--embedded", str(server.data), "--name", "test", "--scopes", scopes]
+    out = subprocess.run(args + (["--host", host] if host else []), capture_output=True, text=True, check=False)
+    assert out.returncode == 0, out.stderr
+    return out.stdout.strip()
+
+
+def bearer(token):
+    return {"Authorization": "Bearer " + token}
+
+
+@pytest.fixture
+def guarded(make_server):
+    """A server with a token of each scope in server.tokens."""
+    server = make_server().start()
+    server.tokens = {scope: make_token(server, scope) for scope in ("read", "ingest", "write", "admin")}
+    wait_until("tokens are asked for", lambda: server.get("/api/v1/runs").status == 401, 20)
+    return server
+
+
+def test_open_without_tokens_until_one_is_made(server):
+    assert server.get("/api/v1/runs").status == 200
+    token = make_token(server, "admin")  # while the server runs on its directory
+    wait_until("tokens are asked for", lambda: server.get("/api/v1/runs").status == 401, 20)
+    assert server.get("/api/v1/runs", headers=bearer(token)).status == 200
+
+
+def test_scopes(guarded):
+    t = guarded.tokens
+    assert guarded.get("/healthz").status == 200
+    for scope, read, write, admin in (("read", 200, 403, 403), ("ingest", 403, 403, 403),
+                                      ("write", 200, 404, 403), ("admin", 200, 404, 200)):
+        assert guarded.get("/api/v1/runs", headers=bearer(t[scope])).status == read
+        assert guarded.request("DELETE", "/api/v1/comparisons/AAAAAAAA",
+                               headers=bearer(t[scope])).status == write
+        assert guarded.get("/api/v1/tokens", headers=bearer(t[scope])).status == admin
+
+
+@pytest.mark.parametrize("header", [
+    None, "", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer rs_aaaaaaaa_" + "A" * 43,
+    "Bearer rs_aaaaaaaa_" + "A" * 44, "Bearer rs_AAAAAAAA_" + "A" * 43, "Bearer " + "x" * 3000,
+])
+def test_wrong_tokens_get_one_answer(guarded, header):
+    answer = guarded.get("/api/v1/runs", headers={} if header is None else {"Authorization": header})
+    assert answer.status == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    body = answer.json()
+    del body["request_id"]
+    assert body["detail"] == "A valid token is needed." and "hint" in body
+
+
+def test_a_token_in_the_query_is_no_token(guarded):
+    assert guarded.get("/api/v1/runs?token=" + guarded.tokens["read"]).status == 401
+
+
+def test_secret_of_another_token(guarded):
+    a, b = guarded.tokens["read"], guarded.tokens["admin"]
+    assert guarded.get("/api/v1/runs", headers=bearer(a[:12] + b[12:])).status == 401
+
+
+def test_guessing_is_slowed_down(guarded):
+    seen = {guarded.get("/api/v1/runs", headers=bearer("rs_aaaaaaaa_" + "A" * 43)).status
+            for _ in range(15)}
+    assert seen == {401, 429}
+
+
+def test_ingest_only_for_its_host(make_server, tmp_path):
+    server = make_server().start()
+    server.sql("insert into rigstat.host (name) values ('box1')")
+    token = make_token(server, "ingest", "box1")
+    server.stop()
+    server.start()
+    batch = rec.recgen(tmp_path / "r", seconds=2)
+    other = rec.recgen(tmp_path / "s", seconds=2, host="box2")
+    assert rec.post(server, STREAM, batch).status == 401
+    assert rec.post(server, STREAM, batch, Authorization="Bearer " + token).status == 200
+    answer = rec.post(server, "f" * 32, other, host="box2", Authorization="Bearer " + token)
+    assert answer.status == 403
+    assert server.sql("select name from rigstat.host") == [["box1"]]
+
+
+def test_tokens_over_rest(guarded):
+    admin = bearer(guarded.tokens["admin"])
+    made = guarded.request("POST", "/api/v1/tokens", headers={**admin, "Content-Type": "application/json"},
+                           body=json.dumps({"name": "ci", "scopes": ["read"], "expires_days": 3}))
+    assert made.status == 201
+    token = made.json()
+    assert guarded.get("/api/v1/runs", headers=bearer(token["token"])).status == 200
+    listed = guarded.get("/api/v1/tokens", headers=admin)
+    mine = [t for t in listed.json()["items"] if t["id"] == token["id"]][0]
+    assert mine["name"] == "ci" and mine["scopes"] == ["read"] and mine["expires"] and not mine["revoked"]
+    assert token["token"].encode() not in listed.body
+    assert guarded.request("DELETE", "/api/v1/tokens/" + token["id"], headers=admin).status == 204
+    assert guarded.get("/api/v1/runs", headers=bearer(token["token"])).status == 401
+    assert guarded.request("DELETE", "/api/v1/tokens/" + token["id"], headers=admin).status == 404
+    # Only digests are kept.
+    stored = guarded.sql("select * from rigstat.token")
+    assert token["token"].split("_")[2] not in str(stored)
+    # Expired: refused.
+    guarded.sql("update rigstat.token set expires_at = now() - interval '1 second' where 'read' = any (scopes)")
+    guarded.stop()
+    guarded.start()
+    assert guarded.get("/api/v1/runs", headers=bearer(guarded.tokens["read"])).status == 401
+
+
+def test_session_cookie(guarded):
+    made = guarded.request("POST", "/api/v1/session", headers={"Content-Type": "application/json"},
+                           body=json.dumps({"token": guarded.tokens["read"]}))
+    assert made.status == 204
+    cookie = made.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+    assert guarded.get("/api/v1/runs", headers={"Cookie": "a=b; " + cookie.split(";")[0]}).status == 200
+    assert guarded.get("/api/v1/runs", headers={"Cookie": "xrigstat_token=" + guarded.tokens["read"]}).status == 401
+
+
+def test_pages_of_other_sites_cannot_write(server):
+    """CSRF: a browser names the page's origin."""
+    for origin, status in (("http://evil.example", 403), ("null", 403),
+                           ("http://" + server.address, 404), (None, 404)):
+        headers = {"Origin": origin} if origin else {}
+        assert server.request("DELETE", "/api/v1/comparisons/AAAAAAAA", headers=headers).status == status, origin
+    assert "Access-Control-Allow-Origin" not in server.get("/api/v1/runs", headers={"Origin": "http://x"}).headers
+
+
+def test_listening_elsewhere_needs_a_token(make_server):
+    server = make_server(listen="0.0.0.0:0")
+    out = subprocess.run([str(SERVER), "serve", "--embedded", str(server.data), "--listen", "0.0.0.0:0"],
+                         capture_output=True, text=True, timeout=60, check=False)
+    assert out.returncode == 3 and "rigstat-server token --name admin" in out.stderr
+    token = make_token(server, "admin")
+    server.args = ["--anonymous", "read"]
+    server.start(ready=False)
+    wait_until("listening", lambda: server._read_address(0), 30)
+    server.address = "127.0.0.1:" + server.address.rsplit(":", 1)[1]
+    wait_until("ready", lambda: server.get("/readyz").status == 200)
+    assert server.get("/api/v1/runs").status == 200
+    assert server.get("/api/v1/tokens").status == 401
+    assert server.get("/api/v1/tokens", headers=bearer(token)).status == 200
+    assert "in the clear" in server.log()
+
+
+def test_token_file(make_server, tmp_path):
+    good = tmp_path / "token"
+    good.write_text("rs_abcdefgh_" + "Z" * 43 + "\n")
+    server = make_server(["--token-file", str(good)]).start()
+    assert server.get("/api/v1/tokens").status == 401
+    assert server.get("/api/v1/tokens", headers=bearer(good.read_text().strip())).status == 200
+    server.stop()
+    good.write_text("rs_abcdefgh_" + "Y" * 43 + "\n")
+    out = subprocess.run([str(SERVER), "serve", "--embedded", str(server.data), "--token-file", str(good)],
+                         capture_output=True, text=True, timeout=60, check=False)
+    assert out.returncode != 0 and "another secret" in out.stderr
+
+
+def test_tls(make_server, tmp_path):
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out",
+                    str(cert), "-days", "2", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    server = make_server(["--tls-cert", str(cert), "--tls-key", str(key)])
+    server.start(ready=False)
+    wait_until("listening", lambda: server._read_address(0), 30)
+    assert "https://" in server.log()
+    context = ssl.create_default_context(cafile=str(cert))
+    with urllib.request.urlopen(f"https://{server.address}/healthz", context=context) as answer:
+        assert json.load(answer)["status"] == "ok"
+    out = subprocess.run([str(SERVER), "serve", "--embedded", str(tmp_path / "x"), "--tls-cert", str(cert)],
+                         capture_output=True, text=True, timeout=60, check=False)
+    assert out.returncode == 3 and "belong together" in out.stderr
