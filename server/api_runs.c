@@ -117,6 +117,7 @@ enum step api_runs(struct request *req)
 /* ---- facets ---- */
 
 #define FACET_VALUES_MAX 50
+#define FACET_RUNS_MAX	 10000 /* counting more takes too long for a filter box */
 
 /* A factor or tag that is called as a field is reached by its prefix only. */
 static const char *facet_prefix(const char *kind, const char *key)
@@ -165,7 +166,9 @@ static void on_facets(void *ctx, const struct db_result *r, const struct err *er
 		else
 			json_array_append_new(values, facet_value(r, i));
 	}
-	(void)reply_json(req, 200, json_pack("{s:o}", "items", items));
+	(void)reply_json(req, 200,
+			 json_pack("{s:o, s:b}", "items", items, "limited",
+				   db_rows(r) && db_i64(r, 0, 4) == FACET_RUNS_MAX));
 }
 
 static void sql_free(void *ctx)
@@ -185,7 +188,7 @@ enum step api_runs_facets(struct request *req)
 	q = xcalloc(1, sizeof(*q));
 	req->ctx = q;
 	req->ctx_free = sql_free;
-	sql_init(q, &Q_RUN_FACETS, NULL, 0);
+	sql_init(q, &Q_RUN_FACETS, (struct db_param[]){P_I64(FACET_RUNS_MAX)}, 1);
 	if (!run_query_selector(req, "q", request_query(req, "q"), NULL, q, &s))
 		return STEP_DONE;
 	sql_run(q, req->server->db, &req->pending, on_facets, req);

@@ -20,7 +20,7 @@ select h.host_id, h.name, h.state, h.last_seen, (extract(epoch from now() - h.la
 	(select coalesce(sum(r.lost + r.gap_samples), 0)::bigint from rigstat.run r
 		where r.host_id = h.host_id and r.deleted_at is null
 			and r.last_data_ns > extract(epoch from now() - interval '1 hour')::float8 * 1e9),
-	(select count(*) from rigstat.run r where r.host_id = h.host_id and r.deleted_at is null),
+	coalesce(c.runs, 0),
 	(select jsonb_build_object('id', 'r_' || r.run_id, 'state', r.state, 'started_ns', r.started_ns,
 			'experiment', e.name, 'factors', r.factors)
 		from rigstat.run r left join rigstat.experiment e on e.experiment_id = r.experiment_id
@@ -30,6 +30,8 @@ select h.host_id, h.name, h.state, h.last_seen, (extract(epoch from now() - h.la
 	(select jsonb_object_agg(c.state, c.n)::text from (select state, count(*) as n from stated group by state) c),
 	''::text /*key*/
 from stated h
+left join (select r.host_id, count(*) as runs from rigstat.run r where r.deleted_at is null group by r.host_id) c
+	on c.host_id = h.host_id
 left join rigstat.environment v on v.sha256 = h.environment_sha256
 where ($1::text is null or h.name = $1) and true /*where*/ and true /*after*/
 order by 1 /*order*/ limit 1
