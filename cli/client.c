@@ -166,6 +166,19 @@ static void set_options(CURL *curl, const struct client_call *c, const char *url
 	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, c->method);
 }
 
+/* One handle for all calls of the program, so that the connection is kept: importing ten thousand
+ * files is ten thousand requests, not as many connections. */
+static CURL *kept_handle(void)
+{
+	static CURL *kept;
+
+	if (kept)
+		curl_easy_reset(kept); /* keeps connections, drops options */
+	else
+		kept = curl_easy_init();
+	return kept;
+}
+
 int client_call(const struct client_call *c, struct client_answer *ret, struct err *reterr)
 {
 	size_t len = strlen(c->server);
@@ -181,7 +194,7 @@ int client_call(const struct client_call *c, struct client_answer *ret, struct e
 	while (len && c->server[len - 1] == '/')
 		len--;
 	url = xasprintf("%.*s%s", (int)len, c->server, c->path);
-	curl = curl_easy_init();
+	curl = kept_handle();
 	if (!curl)
 		return err_set(reterr, ERR_NOMEM, "no memory for a connection");
 	headers = headers_for(token, c->content_type);
@@ -194,7 +207,6 @@ int client_call(const struct client_call *c, struct client_answer *ret, struct e
 		snprintf(ret->content_type, sizeof(ret->content_type), "%s", type ? type : "");
 	}
 	curl_slist_free_all(headers);
-	curl_easy_cleanup(curl);
 	strbuf_add(&ret->body, "", 0);
 	if (rc != CURLE_OK)
 		return transfer_failed(rc, ret, c->server, reterr);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define ROWS_MAX   100000
+#define ROWS_MAX   20000
 #define LEVELS_MAX 8
 
 enum role {

@@ -5,33 +5,35 @@
 
 #include <pthread.h>
 
-/* Sorted by how sure their shape is; the first of equals wins. */
+#define CERTAIN 90 /* nothing else need be asked */
+
+/* Asked in this order until one is certain: the cheap and unmistakable ones first, tables last. */
 static const struct import_format *const table[] = {
-	&import_delay_count,
-	&import_cyclictest,
+	&import_rigstat_json,
 	&import_rt_json,
+	&import_fio_json,
+	&import_jitterdebugger_json,
+	&import_hyperfine,
+	&import_bpftrace_json,
+	&import_cyclictest,
+	&import_delay_count,
 	&import_oslat,
 	&import_rtla,
 	&import_rteval,
 	&import_hwlat,
-	&import_fio_json,
-	&import_fio_log,
 	&import_hdr_log,
 	&import_hgrm,
 	&import_stress_ng,
 	&import_bcc,
 	&import_bpftrace,
-	&import_bpftrace_json,
-	&import_jitterdebugger_json,
+	&import_fio_log,
+	&import_perf_report,
+	&import_perf_stat,
+	&import_perf_script,
 	&import_jitterdebugger_raw,
 	&import_jitterdebugger_csv,
-	&import_perf_stat,
-	&import_perf_report,
-	&import_perf_script,
 	&import_go_bench,
-	&import_hyperfine,
 	&import_sysbench,
-	&import_rigstat_json,
 	&import_cyclictest_live,
 	&import_summary_csv,
 	&import_csv,
@@ -73,7 +75,7 @@ static const struct import_format *format_detected(const char *data, size_t len,
 	const struct import_format *best = NULL;
 	int sure = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(table) && sure < CERTAIN; i++) {
 		int s = table[i]->sniff(data, len);
 
 		if (s <= sure)

@@ -5,7 +5,7 @@
 #include "common/import/scan.h"
 
 /* A parsed document costs about ten times its text. */
-#define JSON_BYTES_MAX ((size_t)64 << 20)
+#define JSON_BYTES_MAX ((size_t)32 << 20)
 
 /* The next document in *s (any whitespace before it); *s is moved behind it. */
 int json_next(struct span *s, const struct import_options *o, const char *begin, json_t **ret,
