@@ -31,6 +31,8 @@ const char agent_conf_help[] =
 	"50us,\n"
 	"                        auto (the run's own p99.9) or off (default auto)\n"
 	"  --no-shares           do not sample who uses the CPUs\n"
+	"  --no-io               do not measure the latency of block requests\n"
+	"  --no-locks            do not measure waits for contended kernel locks\n"
 	"  --app NAME=KEY:PATTERN  a program whose share is a metric; KEY is comm, leader, exe or\n"
 	"                        cgroup, as oracle=comm:oracle*; repeat for more\n"
 	"  --sync WHEN           fsync of the spool: interval, always, quiet or off\n"
@@ -64,6 +66,8 @@ void agent_conf_init(struct agent_conf *c)
 		.watch_ns = 3600 * NS_PER_SEC,
 		.use_dma_latency = true,
 		.shares = true,
+		.io = true,
+		.locks = true,
 		.sync = SYNC_INTERVAL,
 		.spool_bytes_max = 256ull << 20,
 		.spool_free_min = 512ull << 20,
@@ -232,6 +236,8 @@ enum key {
 	K_BLAME,
 	K_SHARES,
 	K_APP,
+	K_IO,
+	K_LOCKS,
 };
 
 static const struct {
@@ -258,6 +264,8 @@ static const struct {
 	{"blame", K_BLAME, false},
 	{"shares", K_SHARES, true},
 	{"app", K_APP, false},
+	{"io", K_IO, true},
+	{"locks", K_LOCKS, true},
 	{"spool-max", K_SPOOL_MAX, false},
 	{"spool-free-min", K_FREE_MIN, false},
 };
@@ -324,6 +332,10 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 		return set_blame(c, value, reterr);
 	case K_SHARES:
 		return set_flag(&c->shares, name, value, reterr);
+	case K_IO:
+		return set_flag(&c->io, name, value, reterr);
+	case K_LOCKS:
+		return set_flag(&c->locks, name, value, reterr);
 	case K_APP:
 		return add_app(c, value, reterr);
 	case K_SPOOL_MAX:

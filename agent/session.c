@@ -2,6 +2,8 @@
 #include "agent/session.h"
 
 #include "agent/blame.h"
+#include "agent/io_probe.h"
+#include "agent/lock_probe.h"
 #include "agent/shares.h"
 
 #include <stdarg.h>
@@ -52,6 +54,10 @@ static void add_cause_probes(struct session *s)
 		sampler_add(s->sampler, blame_probe(&blame, s->wakeup, s->wakeup_probe));
 	if (c->shares)
 		sampler_add(s->sampler, shares_probe(&shares));
+	if (c->io)
+		sampler_add(s->sampler, io_probe());
+	if (c->locks)
+		sampler_add(s->sampler, lock_probe());
 }
 
 int session_open(const struct session_conf *conf, struct session **ret, struct err *reterr)

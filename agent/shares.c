@@ -28,7 +28,7 @@ struct shares {
 	struct probe base;
 	struct shares_conf conf;
 	struct perf_sampler *sampler; /* NULL: see why_not */
-	struct kallsyms *kernel;
+	const struct kallsyms *kernel;
 	struct taskmap *tasks;
 	struct objmap *objects;
 	struct err why_not;
@@ -372,7 +372,6 @@ static void shares_free(struct probe *p)
 	struct shares *s = CONTAINER_OF(p, struct shares, base);
 
 	perf_sampler_close(s->sampler);
-	kallsyms_free(s->kernel);
 	taskmap_free(s->tasks);
 	objmap_free(s->objects);
 	tally_done(&s->commands);
@@ -401,8 +400,7 @@ struct probe *shares_probe(const struct shares_conf *conf)
 	if (perf_sampler_open(conf->hz ? conf->hz : HZ_DEFAULT, &s->sampler, &s->why_not))
 		return &s->base;
 	s->word = perf_sampler_kind(s->sampler) == SAMPLER_CYCLES ? "cycle" : "time";
-	if (kallsyms_load(&s->kernel, &err))
-		s->kernel = NULL; /* the profile then has user objects only */
+	s->kernel = kallsyms_get(&err); /* NULL: the profile has user objects only */
 	if (perf_sampler_start(s->sampler, &s->why_not)) {
 		perf_sampler_close(s->sampler);
 		s->sampler = NULL;

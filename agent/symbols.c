@@ -95,6 +95,15 @@ int kallsyms_load(struct kallsyms **ret, struct err *reterr)
 	return rc ? rc : kallsyms_parse(text.data, ret, reterr);
 }
 
+const struct kallsyms *kallsyms_get(struct err *reterr)
+{
+	static struct kallsyms *shared;
+
+	if (!shared && kallsyms_load(&shared, reterr))
+		return NULL;
+	return shared;
+}
+
 void kallsyms_free(struct kallsyms *k)
 {
 	if (!k)

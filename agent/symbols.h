@@ -8,6 +8,9 @@ struct kallsyms;
 /* ERR_PERM when the kernel hides its addresses (kptr_restrict, CAP_SYSLOG). */
 int kallsyms_load(struct kallsyms **ret, struct err *reterr) MUSTCHECK;
 void kallsyms_free(struct kallsyms *k); /* NULL is fine */
+/* The kernel's symbols, loaded at the first call and kept for the life of the process: several
+ * probes share them. NULL with the reason when they are hidden. Loop thread only. */
+const struct kallsyms *kallsyms_get(struct err *reterr);
 /* Parses text of /proc/kallsyms; for kallsyms_load and tests. */
 int kallsyms_parse(const char *text, struct kallsyms **ret, struct err *reterr) MUSTCHECK;
 /* "do_idle" or "nf_tables: nft_do_chain"; NULL: below the first symbol. Lives as long as `k`. */

@@ -2,29 +2,7 @@
 /* The flight recorder's programs: each writes one slot into its CPU's ring. tp_btf only (fentry
  * and kprobes are refused or absent on kernels that we met). Own minimal struct definitions,
  * relocated by libbpf against the running kernel's BTF, so no vmlinux.h is needed to build. */
-typedef unsigned char u8;
-typedef short s16;
-typedef unsigned int u32;
-typedef int s32;
-typedef unsigned long long u64;
-typedef signed long long s64;
-typedef u8 __u8;
-typedef unsigned short __u16;
-typedef s16 __s16;
-typedef u32 __u32;
-typedef s32 __s32;
-typedef u64 __u64;
-typedef s64 __s64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-typedef _Bool bool;
-
-enum { BPF_MAP_TYPE_ARRAY = 2, BPF_F_MMAPABLE = 1024 };
-
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
+#include "types.h"
 
 #include "blame_ring.h"
 

@@ -16,6 +16,8 @@ static const struct metric metrics[] = {
 	LATENCY("irq_latency", "interrupt latency",
 		"Time from a timer's due time to its interrupt handler."),
 	LATENCY("io_latency", "I/O latency", "Time from issue to completion of a block request."),
+	LATENCY("io_total_latency", "I/O latency with queueing",
+		"Time from insertion into the queue to completion of a block request."),
 	LATENCY("submit_latency", "I/O submission latency", "Time to submit an I/O (fio slat)."),
 	LATENCY("completion_latency", "I/O completion latency",
 		"Time from submission to completion of an I/O (fio clat)."),

@@ -3,14 +3,17 @@
  *   hog fifo CPU BURST_US EVERY_US SECONDS    SCHED_FIFO 99 bursts
  *   hog spin CPU SECONDS                      an ordinary task that never sleeps
  *   hog udp CPU SOCKETS SECONDS               one datagram to many sockets: long NET_RX softirqs
+ *   hog mmap CPU THREADS SECONDS              threads on all CPUs that map and unmap: mmap_lock
  * Prints one line "burst FROM_NS TO_NS" (CLOCK_MONOTONIC) for each burst of `fifo` and `udp`. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +95,40 @@ static void udp(int sockets, int64_t end)
 	}
 }
 
+static int64_t mmap_end;
+
+static void *mmap_thread(void *arg)
+{
+	(void)arg;
+	while (now_ns() < mmap_end) {
+		char *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
+
+		if (p == MAP_FAILED)
+			die("mmap");
+		for (int i = 0; i < 1 << 20; i += 4096)
+			p[i] = 1;
+		munmap(p, 1 << 20);
+	}
+	return NULL;
+}
+
+/* Threads of one process share one mmap_lock. */
+static void map_and_unmap(int threads, int64_t end)
+{
+	pthread_t t[64];
+	cpu_set_t all;
+
+	memset(&all, 255, sizeof(all));
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	mmap_end = end;
+	for (int i = 0; i < threads && i < 64; i++)
+		if (pthread_create(&t[i], NULL, mmap_thread, NULL))
+			die("pthread_create");
+	for (int i = 0; i < threads && i < 64; i++)
+		pthread_join(t[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	int64_t seconds;
@@ -106,6 +143,8 @@ int main(int argc, char **argv)
 		fifo(atoll(argv[3]) * 1000, atoll(argv[4]) * 1000, seconds);
 	else if (!strcmp(argv[1], "udp") && argc == 5)
 		udp(atoi(argv[3]), seconds);
+	else if (!strcmp(argv[1], "mmap") && argc == 5)
+		map_and_unmap(atoi(argv[3]), seconds);
 	else
 		while (now_ns() < seconds)
 			;

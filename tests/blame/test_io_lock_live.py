@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""I/O latency and lock waits by known answers."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import agentlib
+from conftest import HOG, values
+
+CPU = os.cpu_count() - 1
+
+
+def skip_if_absent(items, metric):
+    reasons = [s["reason"] for s in items["series"] if s["metric"] == metric and s["kind"] == "absent"]
+    if reasons:
+        pytest.skip(f"{metric}: {reasons[0]}")
+
+
+@pytest.fixture
+def loop_device(tmp_path):
+    image = tmp_path / "image"
+    image.write_bytes(b"\0" * (32 << 20))
+    try:
+        dev = subprocess.run(["losetup", "--find", "--show", "--direct-io=off", image], check=True,
+                             capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as e:
+        pytest.skip(f"no loop device here: {e}")
+    yield dev
+    subprocess.run(["losetup", "--detach", dev], check=True)
+
+
+def test_every_request_is_measured_once(tmp_path, loop_device):
+    """fio says how many requests it sent to a device of its own, and how long they took."""
+    result = tmp_path / "fio.json"
+    a = agentlib.Agent(tmp_path, "--experiment", "io", "--runs", "1", "--warmup", "1s", "--duration", "60s", "--cpus",
+                       str(CPU), "--blame", "off", "--no-shares", "--no-locks", "--", "fio", "--name=t",
+                       f"--filename={loop_device}", "--rw=randread", "--bs=4k", "--direct=1", "--iodepth=4",
+                       "--ioengine=libaio", "--size=32m", "--io_size=24m", "--rate_iops=1500",
+                       "--output-format=json", f"--output={result}", command="run")
+    with agentlib.running(a):
+        assert a.process.wait(120) == 0, a.text()
+    records = [r for rs in agentlib.spool_streams(a.spool).values() for r in rs]
+    items = {"series": agentlib.items(records, "series")}
+    skip_if_absent(items, "io_latency")
+    number = {s["number"] for s in items["series"] if s["metric"] == "io_latency"
+              and s["labels"] == {"device": loop_device[5:], "operation": "read"}}
+    hist = agentlib.merge([h["hist"] for h in agentlib.items(records, "hist") if h["series"] in number])
+    fio = json.loads(result.read_text())["jobs"][0]["read"]
+    assert hist["count"] == fio["total_ios"] == 6144
+    mean = sum(lo * n for lo, n in hist["buckets"].items()) / hist["count"]
+    assert mean <= fio["clat_ns"]["mean"], "the block layer cannot take longer than the program waited"
+    assert mean >= fio["clat_ns"]["min"] / 10
+    assert hist["max"] <= fio["clat_ns"]["max"]
+
+
+def test_contended_locks_name_who_wanted_them(tmp_path):
+    """Threads that map and unmap wait for one mmap_lock: its takers are the largest callers."""
+    a = agentlib.Agent(tmp_path, "--experiment", "lock", "--runs", "1", "--warmup", "1s", "--duration", "5s", "--cpus",
+                       str(CPU), "--blame", "off", "--no-shares", "--no-io", "--", HOG, "mmap", "0", "8", "60",
+                       command="run")
+    with agentlib.running(a):
+        assert a.process.wait(60) == 0, a.text()
+    records = [r for rs in agentlib.spool_streams(a.spool).values() for r in rs]
+    items = {k: agentlib.items(records, k) for k in ("series", "value")}
+    skip_if_absent(items, "lock_wait")
+    v = values(items)
+    rates = sorted(((x, caller) for (metric, caller), x in v.items() if metric == "lock_wait_rate"), reverse=True)
+    assert rates, "no caller was named"
+    total = sum(x for x, _ in rates)
+    mm = sum(x for x, caller in rates if "mmap" in caller or "munmap" in caller or "fault" in caller or "vm" in caller)
+    assert mm > total / 2, rates[:6]
