@@ -34,7 +34,7 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
             {sides.map(({ index, t, text }) => (
               <tr key={index}>
                 <th scope="row">
-                  <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} {text}
+                  <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} <span class="wide-only">{text}</span>
                 </th>
                 <td class="num">{aboveText(t)}</td>
                 <td class="num">{t.rate_per_h === null ? NONE : `${sig3(t.rate_per_h)} / h`}</td>
@@ -227,10 +227,10 @@ function EnvironmentDiff({ doc, index, many }: { doc: Comparison; index: number;
                   <th scope="row">
                     <code>{r.item.key}</code>
                   </th>
-                  <td>
+                  <td data-side="A">
                     <Fact item={r.item} side="a" />
                   </td>
-                  <td>
+                  <td data-side={letter(index)}>
                     <Fact item={r.item} side="b" />
                   </td>
                 </tr>

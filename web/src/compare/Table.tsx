@@ -190,7 +190,10 @@ function Wide({ rows, docs, sort, ci, extra }: PartProps & { sort: ReturnType<ty
 /** Cautions as footnotes, so that the table stays a table. */
 function Notes({ rows, many }: { rows: StatRow[]; many: boolean }) {
   const noted = rows.flatMap((r) => {
-    const texts = [...new Set(r.others.flatMap((o) => (o.row.caution ? [`${many ? `${letter(o.index)}: ` : ""}${pretty(o.row.caution)}`] : [])))];
+    const own = r.others.map((o) => (o.row.caution ? pretty(o.row.caution) : null));
+    const texts = own.every((t) => t === own[0])
+      ? own.slice(0, 1).filter((t) => t !== null)
+      : r.others.flatMap((o, i) => (own[i] ? [`${many ? `${letter(o.index)}: ` : ""}${own[i]}`] : []));
     return texts.length > 0 ? [{ stat: r.stat, texts }] : [];
   });
   if (noted.length === 0) return null;

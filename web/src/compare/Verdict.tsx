@@ -87,6 +87,7 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
     { side: first.a, text: sideText(first, "a"), index: 0 },
     ...docs.map((d, i) => ({ side: d.b, text: sideText(d, "b"), index: i + 1 })),
   ];
+  const common = notesOf(first.a).filter((text) => sides.every((s) => notesOf(s.side).includes(text)));
   return (
     <ul class="side-facts">
       {sides.map(({ side, text, index }) => (
@@ -97,12 +98,17 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
           </strong>
           <span>{sideSummary(side)}</span>
           {side.selector && side.selector !== text && <code class="selector">{side.selector}</code>}
-          {notesOf(side).map((text) => (
+          {notesOf(side).filter((text) => !common.includes(text)).map((text) => (
             <span key={text} class="caution">
               {text}
             </span>
           ))}
           {side.runs.some((r) => r.excluded) && <span class="caution">{plural(side.runs.filter((r) => r.excluded).length, "run")} excluded</span>}
+        </li>
+      ))}
+      {common.map((text) => (
+        <li key={text} class="caution">
+          All sides: {text}
         </li>
       ))}
     </ul>
