@@ -104,7 +104,7 @@ test("worst first by default; every column sorts, n/a last both ways; reload and
     await page.reload();
     await page.locator("table.compare").waitFor();
     assert.deepEqual(await order(page), sorted);
-    await page.getByLabel("Order").selectOption("stat");
+    await page.locator(".results").getByLabel("Order").selectOption("stat");
     await page.waitForFunction(() => /sort=stat/.test(location.search));
     await page.goBack();
     await page.waitForFunction(() => /sort=avg/.test(location.search));
@@ -190,8 +190,8 @@ test("options change the question: margin, deciding statistic, confidence", () =
     await page.getByLabel("Decided by").selectOption("p99.9");
     await page.waitForFunction(() => /primary=p99\.9/.test(location.search));
     await page.locator("tbody.role-primary th", { hasText: "p99.9" }).waitFor();
-    await page.getByLabel("Confidence", { exact: true }).selectOption("0.99");
-    await page.getByText("99 % interval").waitFor();
+    await page.locator(".options").getByLabel("Confidence").selectOption("0.99");
+    await page.locator('th', { hasText: '99 % interval' }).waitFor();
     await page.getByLabel("Worth caring about").selectOption("20%");
     await page.waitForFunction(() => /margin=20/.test(location.search));
     await page.waitForFunction(() => [...document.querySelectorAll("td.reading .word")].every((w) => !/better/.test(w.textContent)));

@@ -42,7 +42,7 @@ export async function request(url: string, init: RequestInit = {}): Promise<Resp
   try {
     response = await fetch(url, { ...init, headers: { Accept: "application/json", "X-Requested-With": "rigstat", ...init.headers } });
   } catch (e) {
-    if (e instanceof DOMException && e.name === "AbortError") throw e;
+    if (init.signal?.aborted) throw e;
     throw new ApiError(
       { type: "about:blank", title: UNREACHABLE, status: 0, detail: "No answer came back.", hint: "Is rigstat-server running? Retry when it is." },
       url,
@@ -75,6 +75,8 @@ export interface Loaded<T> {
   cancel: () => void;
 }
 
+const REPLACED = "replaced by a newer request";
+
 /** Loads a URL and again whenever it changes; null loads nothing. A newer request cancels the older. */
 export function useApi<T>(url: string | null): Loaded<T> {
   const [state, setState] = useState<{ url: string | null; data: T | null; error: ApiError | null; loading: boolean }>({
@@ -97,13 +99,13 @@ export function useApi<T>(url: string | null): Loaded<T> {
     getJson<T>(url, { signal: abort.signal }).then(
       (data) => setState({ url, data, error: null, loading: false }),
       (e: unknown) => {
-        if (abort.signal.reason === "replaced") return;
-        if (e instanceof ApiError) setState((s) => ({ ...s, error: e, loading: false }));
-        else if (abort.signal.aborted) setState((s) => ({ ...s, error: cancelled(url), loading: false }));
+        if (abort.signal.reason === REPLACED) return;
+        if (abort.signal.aborted) setState((s) => ({ ...s, error: cancelled(url), loading: false }));
+        else if (e instanceof ApiError) setState((s) => ({ ...s, error: e, loading: false }));
         else throw e;
       },
     );
-    return () => abort.abort("replaced");
+    return () => abort.abort(REPLACED);
   }, [url, round]);
 
   const retry = useCallback(() => setRound((n) => n + 1), []);

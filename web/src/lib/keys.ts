@@ -13,7 +13,7 @@ export function startKeys(isOn: () => boolean): void {
   document.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || !enabled()) return;
     const target = e.target as HTMLElement;
-    if (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName)) return;
+    if (takesText(target) || document.querySelector("dialog[open]")) return;
     const key = pending && Date.now() - pendingAt < 1200 ? `${pending} ${e.key}` : e.key;
     pending = "";
     for (const layer of [...layers].reverse()) {
@@ -29,6 +29,11 @@ export function startKeys(isOn: () => boolean): void {
       pendingAt = Date.now();
     }
   });
+}
+
+function takesText(el: HTMLElement): boolean {
+  if (el instanceof HTMLInputElement) return !/^(checkbox|radio|button|submit|file)$/.test(el.type);
+  return el.isContentEditable || el instanceof HTMLTextAreaElement || el instanceof HTMLSelectElement;
 }
 
 /** Adds shortcuts; returns how to take them away again. */

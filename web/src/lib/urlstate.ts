@@ -40,6 +40,12 @@ export function formatQuery(q: Query): string {
   return parts.length > 0 ? "?" + parts.join("&") : "";
 }
 
+/** An address of the server's making, in the readable spelling of these pages. */
+export function tidy(url: string): string {
+  const cut = url.indexOf("?");
+  return cut < 0 ? url : url.slice(0, cut) + formatQuery(parseQuery(url.slice(cut)));
+}
+
 /** A copy with some names replaced; null, undefined, "" and false remove a name. */
 export function patchQuery(q: Query, patch: Patch): Query {
   const out = new Map(q);

@@ -9,7 +9,7 @@ import { askedOf, compareUrl } from "../compare/state";
 import { CompareView, docsOf, titleOf } from "../compare/View";
 import { onKeys } from "../lib/keys";
 import { navigate, setQuery, usePlace } from "../lib/router";
-import { one } from "../lib/urlstate";
+import { one, tidy } from "../lib/urlstate";
 import { plural } from "../lib/format";
 import { Empty, Heading, ProblemBox, Show, Skeleton, Time, useTitle } from "../ui/bits";
 import { toast } from "../ui/toast";
@@ -114,7 +114,7 @@ function Start({ a }: { a: string }) {
                   .map((e) => (
                     <li key={e.id} class="card">
                       <h3>
-                        <a href={e.compare!}>{e.name}</a>
+                        <a href={tidy(e.compare!)}>{e.name}</a>
                       </h3>
                       <p>
                         {e.factors.map((f) => `${f.name}: ${f.levels.join(" vs ")}`).join("; ")}

@@ -9,7 +9,7 @@ import { pageUrl } from "../compare/state";
 import { fmt, plural } from "../lib/format";
 import { usePlace } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
-import { encodeValue, one } from "../lib/urlstate";
+import { encodeValue, one, tidy } from "../lib/urlstate";
 import { Empty, Factors, Facts, Heading, Pager, Scroll, Show, SortTh, Time, useNarrow, useTitle } from "../ui/bits";
 import { ExperimentCard } from "./Fleet";
 import { Flags, useMore } from "./Runs";
@@ -61,7 +61,7 @@ export function ExperimentsPage() {
               {narrow ? (
                 <ul class="cards">
                   {rows.map((e) => (
-                    <ExperimentCard key={e.id} e={e} />
+                    <ExperimentCard key={e.id} e={e} level={2} />
                   ))}
                 </ul>
               ) : (
@@ -111,7 +111,7 @@ function Table({ rows, sort }: { rows: Experiment[]; sort: ReturnType<typeof par
               <td class="nowrap">
                 <Time at={e.started} />
               </td>
-              <td>{e.compare && <a href={e.compare}>Compare</a>}</td>
+              <td>{e.compare && <a href={tidy(e.compare)}>Compare</a>}</td>
             </tr>
           ))}
         </tbody>
@@ -155,7 +155,7 @@ export function ExperimentPage({ id }: { id: string }) {
                 Its runs
               </a>
               {e.compare && (
-                <a class="button primary" href={e.compare}>
+                <a class="button primary" href={tidy(e.compare)}>
                   Compare the levels
                 </a>
               )}

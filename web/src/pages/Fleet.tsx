@@ -7,7 +7,7 @@ import type { Experiment, Host, HostList, List, Status } from "../api/types";
 import { group, plural } from "../lib/format";
 import { setQuery, usePlace } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
-import { encodeValue, one } from "../lib/urlstate";
+import { encodeValue, one, tidy } from "../lib/urlstate";
 import { Ago, Command, Facts, Factors, Heading, Scroll, Show, SortTh, useNarrow, useTitle } from "../ui/bits";
 import { toast } from "../ui/toast";
 
@@ -144,7 +144,7 @@ function Hosts({ list }: { list: readonly Host[] }) {
               <h3>
                 <HostLink host={h} /> <StateWord host={h} />
               </h3>
-              <Facts items={[["seen", <Ago at={h.last_seen} />], ["lost in 1 h", lostText(h)], ["kernel", h.kernel], ["now", <Now host={h} />]]} />
+              <Facts items={[["seen", h.state === "imported" ? null : <Ago at={h.last_seen} />], ["lost in 1 h", h.state === "imported" ? null : lostText(h)], ["kernel", h.kernel], ["now", <Now host={h} />]]} />
             </li>
           ))}
         </ul>
@@ -172,9 +172,7 @@ function Hosts({ list }: { list: readonly Host[] }) {
                   <td>
                     <StateWord host={h} />
                   </td>
-                  <td class="num">
-                    <Ago at={h.last_seen} />
-                  </td>
+                  <td class="num">{h.state === "imported" ? <span class="na">n/a</span> : <Ago at={h.last_seen} />}</td>
                   <td class="num">{lostText(h)}</td>
                   <td>{h.kernel ? <code>{h.kernel}</code> : <span class="na">unknown</span>}</td>
                   <td>
@@ -307,12 +305,13 @@ function Latest() {
   );
 }
 
-export function ExperimentCard({ e }: { e: Experiment }) {
+export function ExperimentCard({ e, level = 3 }: { e: Experiment; level?: 2 | 3 }) {
+  const Title = level === 2 ? "h2" : "h3";
   return (
     <li class="card">
-      <h3>
+      <Title>
         <a href={`/experiments/${e.id}`}>{e.name}</a> {e.demo && <span class="badge">demo</span>} {e.runs.running > 0 && <span class="badge good">running</span>}
-      </h3>
+      </Title>
       <p>{e.factors.map((f) => `${f.name}: ${f.levels.join(" vs ")}`).join("; ") || "no factor"}</p>
       <p class="muted">
         {plural(e.runs.total, "run")}
@@ -320,7 +319,7 @@ export function ExperimentCard({ e }: { e: Experiment }) {
       </p>
       {e.compare && (
         <p>
-          <a href={e.compare}>Compare the levels</a>
+          <a href={tidy(e.compare)}>Compare the levels</a>
         </p>
       )}
     </li>

@@ -182,7 +182,18 @@ function guessLevel(name: string): string {
 function Formats() {
   const formats = useApi<{ items: { name: string; title: string }[] }>(`${API}/imports/formats`);
   if (!formats.data) return null;
-  return <p class="muted small-text">Reads {formats.data.items.map((f) => f.title).join(" · ")}</p>;
+  return (
+    <details>
+      <summary>{plural(formats.data.items.length, "format")} are recognised by their content</summary>
+      <ul class="formats">
+        {formats.data.items.map((f) => (
+          <li key={f.name}>
+            <strong>{f.name}</strong> {f.title}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
 }
 
 function OptionsForm({ options, onChange }: { options: Options; onChange: (o: Partial<Options>) => void }) {

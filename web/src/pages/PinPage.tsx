@@ -7,7 +7,7 @@ import type { Pin } from "../api/types";
 import { CompareView, docsOf, titleOf } from "../compare/View";
 import { onKeys } from "../lib/keys";
 import { setQuery, usePlace } from "../lib/router";
-import { one } from "../lib/urlstate";
+import { one, tidy } from "../lib/urlstate";
 import { Heading, Show, Time, useTitle } from "../ui/bits";
 
 export function PinPage({ id }: { id: string }) {
@@ -33,7 +33,7 @@ export function PinPage({ id }: { id: string }) {
               svg: (chart) => `${url}?format=svg&chart=${chart}`,
             }}
             actions={
-              <a class="button" href={p.links.live}>
+              <a class="button" href={tidy(p.links.live)}>
                 Compare again, live
               </a>
             }

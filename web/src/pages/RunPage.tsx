@@ -8,7 +8,7 @@ import { Chart } from "../chart/Chart";
 import { histogramModel, ninesOf, percentilesModel, type YMode } from "../chart/compare";
 import { exact, fmt, fmtSpan, group, plural, pretty } from "../lib/format";
 import { setQuery, usePlace } from "../lib/router";
-import { encodeValue, one, type Query } from "../lib/urlstate";
+import { encodeValue, one, tidy, type Query } from "../lib/urlstate";
 import { listOf, toggled, zoomOf, zoomPatch } from "../compare/state";
 import { Empty, Facts, Factors, Heading, Num, Scroll, Show, Time, useTitle } from "../ui/bits";
 import { toast } from "../ui/toast";
@@ -118,7 +118,7 @@ function Partners({ r }: { r: Run }) {
     <p class="row">
       <span class="muted">Compare with</span>
       {list.data.items.slice(0, 5).map((s) => (
-        <a key={s.b} href={s.ui ?? `/compare?a=${encodeValue(own)}&b=${encodeValue(s.b)}`}>
+        <a key={s.b} href={s.ui ? tidy(s.ui) : `/compare?a=${encodeValue(own)}&b=${encodeValue(s.b)}`}>
           {s.text}
         </a>
       ))}

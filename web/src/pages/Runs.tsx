@@ -159,9 +159,9 @@ function RunTable({ items, query, chosen, complete }: { items: RunItem[]; query:
         <ul class="cards">
           {rows.map((r) => (
             <li key={r.id} class="card">
-              <h3>
+              <h2>
                 <Pick r={r} chosen={chosen} /> <RunLink r={r} /> <Flags r={r} />
-              </h3>
+              </h2>
               <p>
                 <Factors factors={r.factors} />
               </p>

@@ -232,7 +232,7 @@ export function Scroll({ label, children }: { label: string; children: Component
     return () => watch.disconnect();
   }, []);
   return (
-    <div class={`scroll ${wide ? "wide" : ""}`} ref={ref} {...(wide ? { tabIndex: 0, role: "region", "aria-label": label } : {})}>
+    <div class={`scroll ${wide ? "wide" : ""}`} ref={ref} {...(wide ? { tabIndex: 0, role: "region", "aria-label": `${label}, table` } : {})}>
       {children}
     </div>
   );
