@@ -159,7 +159,7 @@ test("a file that cannot be read says where it goes wrong", () =>
     await page.getByLabel("Text to import").fill("Delay\tCount\n-----\t-----\n6\t2257\n7\t12x\n");
     await page.getByRole("button", { name: "Read the text" }).click();
     const text = await page.getByRole("alert").innerText();
-    assert.match(text, /line 4/);
+    assert.match(text, /pasted\.txt:4:\d/);
     assert.match(text, /12x/);
     assert.ok(await page.getByRole("button", { name: "Import 0 files" }).isDisabled());
   }));
