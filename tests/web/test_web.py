@@ -78,13 +78,13 @@ def parse_tap(text):
     return results
 
 
-def tests_of(name):
+def names_in(name):
     """Names as the file has them; those made in a loop are checked by the file's exit status."""
     return re.findall(r'^test\("((?:[^"\\]|\\.)*)"', (HERE / name).read_text(), re.M)
 
 
 FILES = sorted(p.name for p in HERE.glob("*.test.mjs"))
-CASES = [(f, t) for f in FILES for t in tests_of(f)]
+CASES = [(f, t) for f in FILES for t in names_in(f)]
 
 
 @pytest.mark.parametrize("file,case", CASES, ids=[f"{f}: {t}" for f, t in CASES])

@@ -134,8 +134,16 @@ export interface Tail {
   basis?: string;
   a: TailSide;
   b: TailSide;
-  hypothesis: { text: string; a?: Record<string, unknown> | null; b?: Record<string, unknown> | null } | null;
+  naive_ratio?: { ratio: number; ci: Interval | null } | null; // single runs: by counting alone
+  hypothesis: { text: string; a?: TailShape | null; b?: TailShape | null } | null;
   blame: { causes: { name: string; a_share: number | null; b_share: number | null }[]; basis: string } | null;
+}
+
+/** Samples of the tail in classes of equal width: flat means even spread. */
+export interface TailShape {
+  flat?: boolean | null;
+  p_flat?: number | null;
+  classes?: { from: number; n: number }[];
 }
 
 export interface EnvItem {
@@ -198,6 +206,7 @@ export interface Links {
 export interface Many {
   items: Comparison[];
   trend: { stat: string; p: number | null; reading: string; text?: string } | null;
+  prediction?: { text: string } | null; // do the ends of the tails follow the levels? A hypothesis
   sides?: string[];
   links?: Links;
 }

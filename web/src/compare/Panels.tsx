@@ -44,6 +44,7 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
           </tbody>
         </table>
       </Scroll>
+      {withTail.map((d) => d.tail.naive_ratio?.ci && <NaiveRatio key={docs.indexOf(d)} side={letter(docs.indexOf(d) + 1)} r={d.tail.naive_ratio} />)}
       <div class="tail-split">
         <div>
           <h3>
@@ -54,6 +55,7 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
           ) : (
             <p class="muted">The shape suggests no single cause.</p>
           )}
+          <Shapes docs={withTail} all={docs} />
         </div>
         <div>
           <h3>
@@ -63,6 +65,47 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
         </div>
       </div>
     </section>
+  );
+}
+
+function NaiveRatio({ side, r }: { side: string; r: NonNullable<Tail["naive_ratio"]> }) {
+  const [lo, hi] = r.ci ?? [null, null];
+  if (lo === null || hi === null) return null;
+  return (
+    <p class="muted">
+      By counting alone {side} has {sig3(r.ratio)} times as many ({sig3(lo)} to {sig3(hi)}); how runs differ is not in that.
+    </p>
+  );
+}
+
+/** The tail of each side in classes of equal width: one code path of one length gives equal bars. */
+function Shapes({ docs, all }: { docs: readonly (Comparison & { tail: Tail })[]; all: readonly Comparison[] }) {
+  const first = docs[0];
+  const shapes = [
+    { index: 0, shape: first?.tail.hypothesis?.a },
+    ...docs.map((d) => ({ index: all.indexOf(d) + 1, shape: d.tail.hypothesis?.b })),
+  ].filter((s) => (s.shape?.classes?.length ?? 0) > 1);
+  if (shapes.length === 0) return null;
+  return (
+    <ul class="shapes">
+      {shapes.map(({ index, shape }) => {
+        const classes = shape!.classes!;
+        const most = Math.max(...classes.map((c) => c.n));
+        const said = classes.map((c) => `${group(c.n)} from ${fmt(c.from, "ns")}`).join(", ");
+        return (
+          <li key={index}>
+            <span class={`bars tone-${SIDE_TONES[index]}`} role="img" aria-label={`Tail of ${letter(index)} in classes of equal width: ${said}`} title={said}>
+              {classes.map((c) => (
+                <span key={c.from} style={{ height: `${most > 0 ? Math.round((36 * c.n) / most) : 0}px` }} />
+              ))}
+            </span>
+            <span class="muted">
+              {letter(index)} from {fmt(classes[0]!.from, "ns")}, {classes.length} equal classes
+            </span>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 

@@ -15,7 +15,14 @@ import { askedOf } from "./state";
 
 const SIDES_MAX = 6;
 
-export function Pickers({ query, metric, stats }: { query: Query; metric: Metric | null; stats: readonly string[] }) {
+interface PickersProps {
+  query: Query;
+  metric: Metric | null;
+  stats: readonly string[];
+  skips: boolean; // the source skips what long delays cover: a corrected view exists
+}
+
+export function Pickers({ query, metric, stats, skips }: PickersProps) {
   const { a, b } = askedOf(query);
   const experiments = useApi<List<Experiment>>(`${API}/experiments`);
   const suggested = useApi<SuggestionList>(a ? `${API}/compare/suggest?a=${encodeValue(a)}` : null);
@@ -56,7 +63,7 @@ export function Pickers({ query, metric, stats }: { query: Query; metric: Metric
           <AddSide a={a} b={b} partners={partners} />
         </div>
       </div>
-      {a && b.length > 0 && <Options query={query} metric={metric} stats={stats} a={a} />}
+      {a && b.length > 0 && <Options query={query} metric={metric} stats={stats} a={a} skips={skips} />}
     </form>
   );
 }
@@ -83,7 +90,7 @@ function cellChoices(experiments: readonly Experiment[]): Choice[] {
 const MARGINS = ["1%", "2%", "5%", "10%", "20%"];
 const CONFIDENCES = ["0.9", "0.95", "0.99"];
 
-function Options({ query, metric, stats, a }: { query: Query; metric: Metric | null; stats: readonly string[]; a: string }) {
+function Options({ query, metric, stats, a, skips }: PickersProps & { a: string }) {
   const catalog = useApi<List<MetricItem>>(`${API}/metrics-catalog`);
   const sample = useApi<List<RunItem>>(`${API}/runs?q=${encodeValue(a)}&limit=20`);
   const names = [...new Set(sample.data?.items.flatMap((r) => r.metrics) ?? [])];
@@ -141,6 +148,12 @@ function Options({ query, metric, stats, a }: { query: Query; metric: Metric | n
           ))}
         </select>
       </label>
+      {(skips || one(query, "corrected")) && (
+        <label>
+          <input type="checkbox" checked={one(query, "corrected") !== ""} onChange={(e) => setQuery({ corrected: e.currentTarget.checked ? "1" : null })} />
+          Add the periods that long delays covered
+        </label>
+      )}
     </div>
   );
 }

@@ -9,15 +9,21 @@ import { fmtShare, group, plural, pretty } from "../lib/format";
 import { setQuery } from "../lib/router";
 import { verdictWord } from "../lib/words";
 
-export function Verdicts({ docs, trend, canWaive }: { docs: readonly Comparison[]; trend: Many["trend"]; canWaive: boolean }) {
+export function Verdicts({ docs, many, canWaive }: { docs: readonly Comparison[]; many: Many | null; canWaive: boolean }) {
   return (
     <div class={`verdicts ${docs.length > 1 ? "many" : ""}`}>
       {docs.map((d, i) => (
         <Verdict key={i} doc={d} index={i + 1} many={docs.length > 1} canWaive={canWaive} />
       ))}
-      {trend && (
+      {many?.trend && (
         <p class="trend">
-          <strong>In order of the levels:</strong> {trend.text ?? `${trend.stat} ${trend.reading}`}
+          <strong>In the order of the levels:</strong> {pretty(many.trend.text?.replace(" (not_enough_runs)", ": too few runs") ?? `${many.trend.stat} ${many.trend.reading}`)}.
+          {many.prediction && (
+            <>
+              <br />
+              <span class="badge weak">hypothesis</span> {pretty(many.prediction.text)}.
+            </>
+          )}
         </p>
       )}
     </div>

@@ -15,8 +15,8 @@ import { EnvironmentPanel, HostsPanel, HowToRead, TailPanel } from "./Panels";
 import { ResultTable } from "./Table";
 import { SideFacts, Verdicts } from "./Verdict";
 
-export function docsOf(answer: CompareAnswer): { docs: Comparison[]; trend: Many["trend"] } {
-  return "items" in answer ? { docs: answer.items, trend: answer.trend ?? null } : { docs: [answer], trend: null };
+export function docsOf(answer: CompareAnswer): { docs: Comparison[]; many: Many | null } {
+  return "items" in answer ? { docs: answer.items, many: answer } : { docs: [answer], many: null };
 }
 
 /** "rq_affinity: 0 vs 1" when one factor differs; else the sides in full. */
@@ -39,7 +39,7 @@ interface Props {
 }
 
 export function CompareView({ answer, query, urls, pinned, actions, before }: Props) {
-  const { docs, trend } = useMemo(() => docsOf(answer), [answer]);
+  const { docs, many } = useMemo(() => docsOf(answer), [answer]);
   const first = docs[0];
   if (!first) return <p class="notice">The answer holds no comparison.</p>;
   const hosts = [...new Set(docs.flatMap((d) => [...(d.a.hosts ?? []), ...(d.b.hosts ?? [])]))].filter(Boolean);
@@ -63,7 +63,7 @@ export function CompareView({ answer, query, urls, pinned, actions, before }: Pr
         </div>
       </header>
       {before}
-      <Verdicts docs={docs} trend={trend} canWaive={!pinned} />
+      <Verdicts docs={docs} many={many} canWaive={!pinned} />
       <SideFacts docs={docs} />
       <ResultTable docs={docs} query={query} />
       <Charts docs={docs} query={query} caption={caption} svgUrl={(c) => (docs.length === 1 ? urls.svg(c) : undefined)} />

@@ -34,7 +34,7 @@ export function ComparePage() {
     [query],
   );
 
-  const pickers = <Pickers query={query} metric={first?.metric ?? null} stats={first?.rows.map((r) => r.stat) ?? []} />;
+  const pickers = <Pickers query={query} metric={first?.metric ?? null} stats={first?.rows.map((r) => r.stat) ?? []} skips={docs.some((d) => d.verdict.reasons.some((r) => r.code.startsWith("omission")))} />;
   if (!ready || !answer.data || answer.error)
     return (
       <>
