@@ -136,7 +136,23 @@ export interface Tail {
   b: TailSide;
   naive_ratio?: { ratio: number; ci: Interval | null } | null; // single runs: by counting alone
   hypothesis: { text: string; a?: TailShape | null; b?: TailShape | null } | null;
-  blame: { causes: { name: string; a_share: number | null; b_share: number | null }[]; basis: string } | null;
+  blame: { causes: Cause[]; basis: string } | null;
+}
+
+interface Rate {
+  n: number;
+  avg: number | null;
+  ci: Interval | null;
+}
+
+/** What held the CPU, as a share of the breaches that were read, and per hour over runs. */
+export interface Cause {
+  name: string;
+  a_share: number | null;
+  b_share: number | null;
+  a_per_hour?: Rate;
+  b_per_hour?: Rate;
+  delta?: { abs: number | null; ci: Interval | null; p: number | null; reading: string };
 }
 
 /** Samples of the tail in classes of equal width: flat means even spread. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Below the charts: where the tail comes from, what else differed, how it was computed. */
 
-import type { Comparison, EnvItem, Tail } from "../api/types";
+import type { Cause, Comparison, EnvItem, Tail } from "../api/types";
 import { letter, sideText } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
-import { fmt, fmtRel, fmtRelInterval, fmtShare, group, NONE, pretty, sig3 } from "../lib/format";
+import { fmt, fmtDifference, fmtRel, fmtRelInterval, fmtShare, group, NONE, pretty, sig3 } from "../lib/format";
 import { readingWord } from "../lib/words";
 import { Scroll, WordMark } from "../ui/bits";
 
@@ -61,7 +61,7 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
           <h3>
             Blame <span class="badge">recorded on the box</span>
           </h3>
-          {withTail.some((d) => d.tail.blame) ? withTail.map((d, i) => d.tail.blame && <Blame key={i} tail={d.tail} />) : <p class="muted">No blame was recorded: these runs did not note what held the CPU.</p>}
+          {withTail.some((d) => d.tail.blame) ? withTail.map((d, i) => d.tail.blame && <Blame key={i} tail={d.tail} side={letter(docs.indexOf(d) + 1)} />) : <p class="muted">No blame was recorded: these runs did not note what held the CPU.</p>}
         </div>
       </div>
     </section>
@@ -170,33 +170,65 @@ export function HostsPanel({ docs }: { docs: readonly Comparison[] }) {
   );
 }
 
-function Blame({ tail }: { tail: Tail }) {
+function Blame({ tail, side }: { tail: Tail; side: string }) {
   const blame = tail.blame!;
+  const rated = blame.causes.some((c) => c.a_per_hour);
   return (
     <>
-      <table class="data blame">
-        <thead>
-          <tr>
-            <th scope="col">held by</th>
-            <th scope="col">A</th>
-            <th scope="col">B</th>
-          </tr>
-        </thead>
-        <tbody>
-          {blame.causes.map((c) => (
-            <tr key={c.name}>
-              <th scope="row">{c.name}</th>
-              <td>
-                <Bar share={c.a_share} tone="a" />
-              </td>
-              <td>
-                <Bar share={c.b_share} tone="b" />
-              </td>
+      <Scroll label="What held the CPU">
+        <table class="data blame">
+          <thead>
+            <tr>
+              <th scope="col">held by</th>
+              <th scope="col">A</th>
+              <th scope="col">{side}</th>
+              {rated && <th scope="col">{side} an hour</th>}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {blame.causes.map((c) => (
+              <tr key={c.name}>
+                <th scope="row">{c.name}</th>
+                <td>
+                  <Bar share={c.a_share} tone="a" />
+                  <PerHour rate={c.a_per_hour?.avg} />
+                </td>
+                <td>
+                  <Bar share={c.b_share} tone="b" />
+                  <PerHour rate={c.b_per_hour?.avg} />
+                </td>
+                {rated && (
+                  <td>
+                    <CauseReading c={c} />
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
       <p class="muted">Basis: {blame.basis}.</p>
+    </>
+  );
+}
+
+function PerHour({ rate }: { rate: number | null | undefined }) {
+  return rate === null || rate === undefined ? null : <span class="muted per-hour">{sig3(rate)} / h</span>;
+}
+
+/** More or fewer breaches of this cause: fewer is better, whatever the metric. */
+function CauseReading({ c }: { c: Cause }) {
+  const d = c.delta;
+  if (!d || d.abs === null) return <span class="na">n/a</span>;
+  const word =
+    d.reading === "higher"
+      ? { text: "more", symbol: "▲", tone: "bad" as const }
+      : d.reading === "lower"
+        ? { text: "fewer", symbol: "▼", tone: "good" as const }
+        : { text: d.reading === "unclear" ? "unclear" : "not tested", symbol: "?", tone: "weak" as const };
+  return (
+    <>
+      <WordMark word={word} /> <span class="muted per-hour">{fmtDifference(d.abs, "1/h")}</span>
     </>
   );
 }
