@@ -76,6 +76,6 @@ test("spans, sizes, times", () => {
 });
 
 test("the server's ASCII becomes typography, identifiers stay", () => {
-  assert.equal(pretty("p50 fell from 12 us to 10 us (-16.7 %)"), "p50 fell from 12 µs to 10 µs (−16.7 %)");
+  assert.equal(pretty("p50 fell from 12 us to 10 us (-16.7 %)"), "p50 fell from 12\u00a0µs to 10\u00a0µs (−16.7\u00a0%)");
   assert.equal(pretty("host olab-12, nvme-0"), "host olab-12, nvme-0");
 });

@@ -80,7 +80,8 @@ export function fmtDifference(v: number | null | undefined, unit: string): strin
 
 /** The server's plain-ASCII sentences with the signs that these pages use. */
 export function pretty(text: string): string {
-  return text.replace(/(\d) us\b/g, "$1 µs").replace(/(^|[\s([])-(?=\d)/g, "$1−");
+  const signs = text.replace(/(\d) us\b/g, "$1 µs").replace(/(^|[\s([])-(?=\d)/g, "$1−");
+  return signs.replace(/(\d) (?=(?:ns|µs|ms|s|%)(?:\W|$))/g, "$1\u00a0"); // a unit stays on the line of its number
 }
 
 export function fmtSigned(v: number | null | undefined, unit: string): string {
