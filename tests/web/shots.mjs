@@ -15,7 +15,8 @@ for (const [view, options] of Object.entries(VIEWS)) {
     const cut = spec.indexOf("=");
     const { page, faults, context } = await open(browser, options);
     await page.goto(base + spec.slice(cut + 1), { waitUntil: "networkidle" });
-    await page.waitForTimeout(250);
+    await page.waitForFunction(() => !document.querySelector(".skeleton"));
+    await page.waitForTimeout(400);
     await page.screenshot({ path: join(dir, `${spec.slice(0, cut)}-${view}.png`), fullPage: true });
     if (faults.length > 0) console.log(spec, view, faults);
     await context.close();

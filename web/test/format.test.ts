@@ -33,7 +33,7 @@ test("counts are grouped and whole", () => {
   assert.equal(fmt(10400, "count"), "10,400");
   assert.equal(fmt(28, "count"), "28");
   assert.equal(exact(1234567.25, "ns"), "1,234,567.25 ns");
-  assert.equal(sig3(123456), "123,456");
+  assert.equal(sig3(123456), "123,000");
   assert.equal(sig3(0.000721), "0.000721");
 });
 

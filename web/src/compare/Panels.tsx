@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Below the charts: where the tail comes from, what else differed, how it was computed. */
 
+import { useState } from "preact/hooks";
 import type { Cause, Comparison, EnvItem, Tail } from "../api/types";
 import { letter, sideText } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
@@ -172,7 +173,9 @@ export function HostsPanel({ docs }: { docs: readonly Comparison[] }) {
 
 function Blame({ tail, side }: { tail: Tail; side: string }) {
   const blame = tail.blame!;
+  const [all, setAll] = useState(false);
   const rated = blame.causes.some((c) => c.a_per_hour);
+  const shown = all ? blame.causes : blame.causes.slice(0, 6);
   return (
     <>
       <Scroll label="What held the CPU">
@@ -186,7 +189,7 @@ function Blame({ tail, side }: { tail: Tail; side: string }) {
             </tr>
           </thead>
           <tbody>
-            {blame.causes.map((c) => (
+            {shown.map((c) => (
               <tr key={c.name}>
                 <th scope="row">{c.name}</th>
                 <td>
@@ -207,6 +210,11 @@ function Blame({ tail, side }: { tail: Tail; side: string }) {
           </tbody>
         </table>
       </Scroll>
+      {blame.causes.length > shown.length && (
+        <button type="button" class="small" onClick={() => setAll(true)}>
+          Show all {blame.causes.length} causes
+        </button>
+      )}
       <p class="muted">Basis: {blame.basis}.</p>
     </>
   );

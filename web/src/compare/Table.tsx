@@ -158,7 +158,9 @@ function Wide({ rows, docs, sort, ci, extra }: PartProps & { sort: ReturnType<ty
             {head("range", "range", "sorts by side A")}
             {head("delta", "Δ avg", "the side minus A; sorts by the signed change in percent")}
             {head("ci", `${ci} % interval`)}
-            {head("severity", "reading", undefined, false)}
+            <SortTh id="severity" sort={sort} fallback={FALLBACK} class="reading">
+              reading
+            </SortTh>
             {extra && head("p", "p", "adjusted for reading several statistics, where that was done")}
             {extra && head("mde", "can see", "the smallest change that this many runs would show")}
             {extra && <th scope="col">test</th>}

@@ -15,7 +15,7 @@ const TIME_UNITS: readonly [name: string, ns: number][] = [
 export function sig3(v: number): string {
   const size = Math.abs(v);
   if (size === 0) return "0";
-  if (size >= 999.5) return group(Math.round(v));
+  if (size >= 999.5) return group(Number(v.toPrecision(3)));
   if (size < 1e-6) return minus(v.toExponential(1));
   const rounded = Number(size.toPrecision(3));
   const decimals = Math.max(0, 2 - Math.floor(Math.log10(rounded)));

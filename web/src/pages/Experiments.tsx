@@ -172,7 +172,7 @@ export function ExperimentPage({ id }: { id: string }) {
               ["order", e.order ?? "unknown"],
               ["runs", <Progress e={e} />],
               ["runs per cell", e.runs_per_cell ? String(e.runs_per_cell) : null],
-              ["metrics", e.metrics.join(", ")],
+              ["metrics", <Names list={e.metrics} />],
               ["started", <Time at={e.started} />],
               ["ended", e.ended ? <Time at={e.ended} /> : null],
             ]}
@@ -182,6 +182,16 @@ export function ExperimentPage({ id }: { id: string }) {
         </>
       )}
     </Show>
+  );
+}
+
+function Names({ list }: { list: readonly string[] }) {
+  if (list.length <= 4) return <>{list.join(", ")}</>;
+  return (
+    <details>
+      <summary>{list.length} metrics</summary>
+      {list.join(", ")}
+    </details>
   );
 }
 

@@ -272,7 +272,7 @@ function FirstSteps({ status }: { status: Status | null }) {
             <span class="word tone-weak">○</span> Run a first A/B on a test box
           </h3>
           <p>There the agent alternates a setting, measures, and sends every run here. The box appears on this page by itself.</p>
-          <Command text={`rigstat-agent run --server ${location.origin} --experiment first \\\n  --factor rq_affinity=0,1 --runs 10 --duration 60s -- fio job.fio`} />
+          <Command text={`rigstat-agent run --server ${location.origin} --experiment first \\\n  --factor rq_affinity=0,1 --tune rq_affinity=/sys/block/vda/queue/rq_affinity \\\n  --runs 10 --warmup 2s --duration 30s -- fio job.fio`} />
         </li>
         <li>
           <h3>

@@ -76,7 +76,7 @@ export function Factors({ factors }: { factors: Record<string, string> }) {
 }
 
 /** A column heading that sorts; the order is in the URL. */
-export function SortTh(props: { id: string; sort: { key: string; dir: Dir }; first?: Dir; right?: boolean; title?: string; param?: string; fallback: string; children: ComponentChildren }) {
+export function SortTh(props: { id: string; sort: { key: string; dir: Dir }; first?: Dir; right?: boolean; class?: string; title?: string; param?: string; fallback: string; children: ComponentChildren }) {
   const { id, sort, first = "asc" } = props;
   const on = sort.key === id;
   const next = on ? (sort.dir === "asc" ? "desc" : "asc") : first;
@@ -84,7 +84,7 @@ export function SortTh(props: { id: string; sort: { key: string; dir: Dir }; fir
   const text = formatSort(id, next);
   const patch = { [param]: text === props.fallback ? null : text };
   return (
-    <th scope="col" class={props.right ? "num" : undefined} aria-sort={on ? (sort.dir === "asc" ? "ascending" : "descending") : undefined} title={props.title}>
+    <th scope="col" class={props.right ? "num" : props.class} aria-sort={on ? (sort.dir === "asc" ? "ascending" : "descending") : undefined} title={props.title}>
       <a
         class="sort"
         href={urlWith(patch)}
