@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "server/api_common.h"
 #include "server/auth.h"
 #include "server/db.h"
 #include "server/queries.h"
@@ -86,6 +87,10 @@ static void on_tokens(void *ctx, const struct db_result *res, const struct err *
 
 enum step api_tokens(struct request *req)
 {
+	static const char *const none[] = {NULL};
+
+	if (!api_params(req, none))
+		return STEP_DONE;
 	db_query(req->server->db, DB_QUERY, &Q_TOKENS_LIST, NULL, 0, DB_DEADLINE_MS, &req->pending,
 		 on_tokens, req);
 	return STEP_WAIT;
