@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One perf group per CPU holds all software events, so an interval costs one read a CPU. Values
- * are sums over the CPUs with the summed times enabled and running. A CPU whose group stood
- * still (hotplug) makes the interval a gap: it is left out and counted, then the group is opened
- * again. */
+/* Two perf groups a CPU, so that an interval costs two reads a CPU: the task clock, which is a PMU
+ * of its own, and the events of the software PMU. In one group Linux 6.18 counts only those of the
+ * leader's PMU and still reports that all were running (seen here: 0 context switches a second).
+ *
+ * Values are sums over the CPUs with the summed times enabled and running. A CPU whose group
+ * stood still (hotplug) makes the interval a gap: it is left out and counted, then the group is
+ * opened again. No context switch at all is a gap, too: our own threads switch. */
 #include "agent/counters.h"
 
 #include <errno.h>
@@ -19,19 +22,24 @@
 
 /* A cpu-wide event that ran less than this part of the interval has a hole (perf.md 2.3). */
 #define ENABLED_MIN 0.95
+/* In an interval of this length our own threads have switched. */
+#define SWITCHES_WITHIN_NS (500 * NS_PER_MS)
 
 static const struct event {
 	const char *metric, *unit;
 	uint64_t config;
+	size_t group;
 } events[] = {
-	{"task_clock", "ns", PERF_COUNT_SW_TASK_CLOCK},
-	{"context_switches", "1", PERF_COUNT_SW_CONTEXT_SWITCHES},
-	{"migrations", "1", PERF_COUNT_SW_CPU_MIGRATIONS},
-	{"page_faults", "1", PERF_COUNT_SW_PAGE_FAULTS},
-	{"major_page_faults", "1", PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+	{"task_clock", "ns", PERF_COUNT_SW_TASK_CLOCK, 0},
+	{"context_switches", "1", PERF_COUNT_SW_CONTEXT_SWITCHES, 1},
+	{"migrations", "1", PERF_COUNT_SW_CPU_MIGRATIONS, 1},
+	{"page_faults", "1", PERF_COUNT_SW_PAGE_FAULTS, 1},
+	{"major_page_faults", "1", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1},
 };
 
-#define EVENTS ARRAY_LEN(events)
+#define EVENTS	 ARRAY_LEN(events)
+#define GROUPS	 2
+#define SWITCHES 1 /* index of context_switches */
 
 /* Totals that /proc keeps. Under names of their own: they are not the perf events. */
 static const struct proc_counter {
@@ -52,20 +60,25 @@ struct group_value {
 	uint64_t value[EVENTS];
 };
 
-struct cpu_group {
-	int cpu, leader;
+struct group {
+	int leader;	/* -1: nothing of it is open */
 	int fd[EVENTS]; /* -1: not open */
 	struct group_value last;
 	int64_t last_ns;
 };
 
+struct cpu {
+	int number;
+	struct group group[GROUPS];
+};
+
 struct counters {
 	struct probe p;
-	struct cpu_group *cpu;
+	struct cpu *cpu;
 	size_t cpus;
 	int error[EVENTS];   /* errno of the first refusal, 0: open */
-	size_t slot[EVENTS]; /* position in a group's values */
-	size_t open;
+	size_t slot[EVENTS]; /* position in its group's values */
+	size_t open;	     /* events in all groups */
 	uint64_t series[EVENTS], proc_series[PROCS];
 	uint64_t proc_last[PROCS];
 	bool proc_known[PROCS];
@@ -85,13 +98,13 @@ static int open_event(const struct event *e, int cpu, int group)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-static bool read_group(const struct cpu_group *g, struct group_value *ret)
+static bool read_group(const struct group *g, struct group_value *ret)
 {
 	*ret = (struct group_value){0};
 	return g->leader >= 0 && read(g->leader, ret, sizeof(*ret)) > 0;
 }
 
-static void close_group(struct cpu_group *g)
+static void close_group(struct group *g)
 {
 	for (size_t e = 0; e < EVENTS; e++) {
 		if (g->fd[e] >= 0)
@@ -102,14 +115,16 @@ static void close_group(struct cpu_group *g)
 }
 
 /* Opens what no CPU has refused so far; a refusal holds for the whole box. */
-static void open_group(struct counters *c, struct cpu_group *g)
+static void open_group(struct counters *c, struct cpu *cpu, size_t number)
 {
+	struct group *g = &cpu->group[number];
+
 	g->leader = -1;
 	for (size_t e = 0; e < EVENTS; e++) {
 		g->fd[e] = -1;
-		if (c->error[e])
+		if (c->error[e] || events[e].group != number)
 			continue;
-		g->fd[e] = open_event(&events[e], g->cpu, g->leader);
+		g->fd[e] = open_event(&events[e], cpu->number, g->leader);
 		if (g->fd[e] < 0)
 			c->error[e] = errno;
 		else if (g->leader < 0)
@@ -119,19 +134,28 @@ static void open_group(struct counters *c, struct cpu_group *g)
 	(void)read_group(g, &g->last);
 }
 
+static void number_slots(struct counters *c)
+{
+	size_t n[GROUPS] = {0};
+
+	c->open = 0;
+	for (size_t e = 0; e < EVENTS; e++)
+		if (!c->error[e]) {
+			c->slot[e] = n[events[e].group]++;
+			c->open++;
+		}
+}
+
 /* A second pass when a later CPU refused what an earlier one had opened. */
 static void open_all(struct counters *c)
 {
 	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < c->cpus; i++) {
+		for (size_t i = 0; i < c->cpus * GROUPS; i++) {
 			if (pass)
-				close_group(&c->cpu[i]);
-			open_group(c, &c->cpu[i]);
+				close_group(&c->cpu[i / GROUPS].group[i % GROUPS]);
+			open_group(c, &c->cpu[i / GROUPS], i % GROUPS);
 		}
-		c->open = 0;
-		for (size_t e = 0; e < EVENTS; e++)
-			if (!c->error[e])
-				c->slot[e] = c->open++;
+		number_slots(c);
 		if (c->open == EVENTS || !c->open)
 			return;
 	}
@@ -259,49 +283,81 @@ static void collect_procs(struct counters *c, const struct interval *in, struct 
 	}
 }
 
-/* Adds the CPU's deltas to the sums; false when the group stood still. */
-static bool add_cpu(struct counters *c, struct cpu_group *g, struct group_value *sum)
+/* Adds the group's deltas to the sums; false when it stood still. */
+static bool add_group(struct counters *c, struct cpu *cpu, size_t number, struct group_value *sum)
 {
-	struct group_value v;
+	struct group *g = &cpu->group[number];
 	int64_t now = clock_monotonic_ns();
-	double wall = (double)(now - g->last_ns);
+	struct group_value v;
 
-	if (!read_group(g, &v) || (double)(v.enabled - g->last.enabled) < ENABLED_MIN * wall) {
+	if (!read_group(g, &v) ||
+	    (double)(v.enabled - g->last.enabled) < ENABLED_MIN * (double)(now - g->last_ns)) {
 		close_group(g);
-		open_group(c, g);
+		open_group(c, cpu, number);
 		return false;
 	}
 	sum->enabled += v.enabled - g->last.enabled;
 	sum->running += v.running - g->last.running;
-	for (size_t i = 0; i < c->open; i++)
+	for (size_t i = 0; i < v.nr && i < EVENTS; i++)
 		sum->value[i] += v.value[i] - g->last.value[i];
 	g->last = v;
 	g->last_ns = now;
 	return true;
 }
 
+static bool group_is_open(const struct counters *c, size_t number)
+{
+	for (size_t e = 0; e < EVENTS; e++)
+		if (!c->error[e] && events[e].group == number)
+			return true;
+	return false;
+}
+
+/* Sums of a group over all CPUs; false when one of them has a hole. */
+static bool add_cpus(struct counters *c, size_t number, struct group_value *sum)
+{
+	bool whole = true;
+
+	*sum = (struct group_value){0};
+	for (size_t i = 0; i < c->cpus; i++)
+		whole &= add_group(c, &c->cpu[i], number, sum);
+	return whole;
+}
+
+/* Our own threads switch on the measured CPUs: none at all is a counter that does not count. */
+static bool implausible(const struct counters *c, size_t number, const struct group_value *sum,
+			const struct interval *in)
+{
+	return number == events[SWITCHES].group && !c->error[SWITCHES] &&
+	       in->dt_ns >= SWITCHES_WITHIN_NS && !sum->value[c->slot[SWITCHES]];
+}
+
+static void put_group(const struct counters *c, size_t number, const struct group_value *sum,
+		      const struct interval *in, struct record_writer *w)
+{
+	for (size_t e = 0; e < EVENTS; e++) {
+		struct counter_sample s = {.enabled_ns = sum->enabled, .running_ns = sum->running};
+
+		if (c->error[e] || events[e].group != number)
+			continue;
+		s.delta = (int64_t)sum->value[c->slot[e]];
+		record_item_counter(w, c->series[e], in->t0_ns, in->dt_ns, &s, 1);
+	}
+}
+
 static void on_collect(struct probe *p, const struct interval *in, struct record_writer *w)
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
-	struct group_value sum = {0};
-	bool whole = true;
+	struct group_value sum;
 
 	collect_procs(c, in, w);
-	if (!c->open)
-		return;
-	for (size_t i = 0; i < c->cpus; i++)
-		whole &= add_cpu(c, &c->cpu[i], &sum);
-	if (!whole) {
-		c->gaps += in->measured;
-		return;
-	}
-	for (size_t e = 0; e < EVENTS; e++) {
-		struct counter_sample s = {.enabled_ns = sum.enabled, .running_ns = sum.running};
-
-		if (c->error[e])
+	for (size_t g = 0; g < GROUPS; g++) {
+		if (!group_is_open(c, g))
 			continue;
-		s.delta = (int64_t)sum.value[c->slot[e]];
-		record_item_counter(w, c->series[e], in->t0_ns, in->dt_ns, &s, 1);
+		if (add_cpus(c, g, &sum) && !implausible(c, g, &sum, in))
+			put_group(c, g, &sum, in, w);
+		else
+			c->gaps += in->measured;
 	}
 }
 
@@ -309,12 +365,12 @@ static void on_begin(struct probe *p)
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
 	const struct interval none = {0};
-	struct group_value sum = {0};
+	struct group_value sum;
 
 	collect_procs(c, &none, NULL);
-	if (c->open)
-		for (size_t i = 0; i < c->cpus; i++)
-			(void)add_cpu(c, &c->cpu[i], &sum);
+	for (size_t g = 0; g < GROUPS; g++)
+		if (group_is_open(c, g))
+			(void)add_cpus(c, g, &sum);
 	c->gaps = 0;
 }
 
@@ -324,7 +380,8 @@ static void on_summary(struct probe *p, struct run_summary *s)
 
 	if (c->gaps)
 		marks_add(&s->marks, "counter-gap",
-			  "%llu intervals have no counter values: a CPU went away or stood still",
+			  "counters of %llu intervals are left out: they stood still (did a CPU go "
+			  "offline?)",
 			  (unsigned long long)c->gaps);
 }
 
@@ -332,8 +389,8 @@ static void on_free(struct probe *p)
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
 
-	for (size_t i = 0; i < c->cpus; i++)
-		close_group(&c->cpu[i]);
+	for (size_t i = 0; i < c->cpus * GROUPS; i++)
+		close_group(&c->cpu[i / GROUPS].group[i % GROUPS]);
 	free(c->cpu);
 	free(c);
 }
@@ -347,7 +404,7 @@ struct probe *counters_probe(void)
 	c->cpu = xcalloc(sysinfo_online_cpus(online, AGENT_CPUS_MAX), sizeof(*c->cpu));
 	for (size_t i = 0; i < AGENT_CPUS_MAX; i++)
 		if (online[i])
-			c->cpu[c->cpus++].cpu = (int)i;
+			c->cpu[c->cpus++].number = (int)i;
 	open_all(c);
 	c->p = (struct probe){
 		.name = "counters",

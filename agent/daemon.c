@@ -9,6 +9,7 @@
 #include "agent/command.h"
 #include "agent/delivery.h"
 #include "agent/lock.h"
+#include "agent/notify.h"
 #include "agent/session.h"
 #include "agent/sysinfo.h"
 #include "common/check.h"
@@ -167,6 +168,7 @@ static void stop(struct daemon *d)
 	if (d->stopping)
 		return;
 	d->stopping = true;
+	notify_service("STOPPING=1");
 	if (d->state == WATCHING)
 		end_run(d, "the agent was stopped", "stopped");
 	set_quiet(d, false);
@@ -275,6 +277,7 @@ static int run_daemon(struct daemon *d, struct err *reterr)
 		say_hello(d);
 		first_run(d);
 		start_tick(d);
+		notify_service("READY=1");
 	} else {
 		stop_signals(d);
 	}

@@ -8,11 +8,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "agent/counters.h"
 #include "agent/sysinfo.h"
 #include "common/check.h"
 #include "common/clock.h"
+
+#define DESCRIPTORS_MIN 256
 
 enum phase { PHASE_NONE, PHASE_WARM_UP, PHASE_MEASURED, PHASE_AFTER };
 
@@ -44,12 +47,28 @@ static void collect_marks(struct session *s)
 		marks_add(&s->marks, m->v[i].code, "%s", m->v[i].text);
 }
 
+/* Rings and counters take some 20 file descriptors a CPU; without them they are left out. */
+static bool enough_descriptors(struct session *s)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) || rl.rlim_cur >= DESCRIPTORS_MIN)
+		return true;
+	marks_add(&s->marks, "few-descriptors",
+		  "causes of late wake-ups and shares are not measured: the limit of %llu file "
+		  "descriptors is too low. Grant LimitNOFILE=65536",
+		  (unsigned long long)rl.rlim_cur);
+	return false;
+}
+
 static void add_cause_probes(struct session *s)
 {
 	const struct agent_conf *c = s->conf.conf;
 	const struct blame_conf blame = {c->cpus, AGENT_CPUS_MAX, c->blame_ns};
 	const struct shares_conf shares = {.apps = c->apps, .apps_len = c->apps_len};
 
+	if (!enough_descriptors(s))
+		return;
 	if (c->blame_ns >= 0)
 		sampler_add(s->sampler, blame_probe(&blame, s->wakeup, s->wakeup_probe));
 	if (c->shares)

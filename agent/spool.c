@@ -17,7 +17,7 @@
 
 #define SYNC_NS		  NS_PER_SEC
 #define SYNC_BYTES	  (1u << 20)
-#define UNSYNCED_MAX	  (4u << 20)
+#define UNSYNCED_MAX	  (1u << 20)
 #define RAM_SEGMENT_BYTES (256u << 10)
 #define RETRY_NS	  (5 * NS_PER_SEC)
 
@@ -307,6 +307,26 @@ static bool open_segment(struct spool *s, uint64_t first)
 	return true;
 }
 
+static size_t index_of(const struct stream *st, const struct segment *g)
+{
+	size_t i = 0;
+
+	while (st->seg[i] != g)
+		CHECK(++i < st->len);
+	return i;
+}
+
+/* An empty file would stand in the way of the next one with these numbers. */
+static void discard_writing(struct spool *s)
+{
+	struct segment *g = s->writing;
+
+	close(s->fd);
+	s->fd = -1;
+	s->writing = NULL;
+	stream_remove_segment(s, s->own, index_of(s->own, g));
+}
+
 /* Seals the segment that is written. Its fd waits for the next sync. */
 void spool_finish_segment(struct spool *s, bool closed)
 {
@@ -316,6 +336,10 @@ void spool_finish_segment(struct spool *s, bool closed)
 
 	if (!g)
 		return;
+	if (!g->records) {
+		discard_writing(s);
+		return;
+	}
 	f = (struct segment_footer){
 		.flags = closed ? SEGMENT_CLOSED : 0,
 		.records = (uint32_t)g->records,
@@ -533,15 +557,6 @@ static void expire(struct spool *s, struct stream *st, int64_t now, uint64_t *ke
 	}
 }
 
-static size_t index_of(const struct stream *st, const struct segment *g)
-{
-	size_t i = 0;
-
-	while (st->seg[i] != g)
-		CHECK(++i < st->len);
-	return i;
-}
-
 static bool fill_from_ram(struct spool *s, const struct segment *g)
 {
 	const struct strbuf *data = &g->ram;
@@ -567,18 +582,12 @@ static bool fill_from_ram(struct spool *s, const struct segment *g)
 
 static bool ram_segment_to_disk(struct spool *s, struct segment *g)
 {
-	struct segment *w;
-
 	spool_finish_segment(s, false);
 	if (!open_segment(s, g->first))
 		return false;
-	w = s->writing;
 	if (!fill_from_ram(s, g)) {
 		spool_degrade(s, "cannot write to %s: %s", s->dir, strerror(errno));
-		close(s->fd);
-		s->fd = -1;
-		s->writing = NULL;
-		stream_remove_segment(s, s->own, index_of(s->own, w));
+		discard_writing(s);
 		return false;
 	}
 	stream_remove_segment(s, s->own, index_of(s->own, g));
@@ -611,6 +620,11 @@ static void try_disk_again(struct spool *s)
 	ram_to_disk(s);
 	if (!s->degraded)
 		s->reason[0] = '\0';
+}
+
+void spool_retry_now(struct spool *s)
+{
+	s->retry_ns = 0;
 }
 
 void spool_tick(struct spool *s)

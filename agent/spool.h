@@ -99,6 +99,8 @@ void spool_sync_now(struct spool *s);
 void spool_set_quiet(struct spool *s, bool quiet);
 /* Once a second: closes old segments, enforces quota and floor, tries a lost disk again. */
 void spool_tick(struct spool *s);
+/* The next tick tries a lost disk without waiting (5 s otherwise). */
+void spool_retry_now(struct spool *s);
 
 struct spool_stats {
 	uint64_t bytes, segments; /* on disk */

@@ -593,7 +593,7 @@ static void close_own(struct spool *s)
 	bool closed = !memcmp(s->open_run, no_run, RUN_UID_LEN);
 
 	if (!s->degraded && s->own->next > 1 && s->own->dirfd >= 0) {
-		bool had = s->writing != NULL;
+		bool had = s->writing && s->writing->records;
 
 		spool_finish_segment(s, closed);
 		if (!had && closed)
@@ -605,17 +605,28 @@ static void close_own(struct spool *s)
 		(void)unlinkat(s->dirfd, s->own->hex, AT_REMOVEDIR);
 }
 
+static void report_lost(const struct spool *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->own->len; i++)
+		if (s->own->seg[i]->in_ram && s->own->seg[i]->last >= s->own->acked)
+			n += s->own->seg[i]->records;
+	if (n)
+		log_error("spool: %llu records were only in memory and are lost: %s",
+			  (unsigned long long)n, s->reason);
+}
+
 void spool_close(struct spool *s)
 {
 	if (!s)
 		return;
 	if (s->own) {
 		spool_set_quiet(s, false);
-		if (s->degraded && s->retry_ns) {
-			s->retry_ns = 0;
-			spool_tick(s); /* a last chance for what is only in memory */
-		}
+		spool_retry_now(s);
+		spool_tick(s); /* a last chance for what is only in memory */
 		close_own(s);
+		report_lost(s);
 	}
 	stream_free(s->own);
 	for (size_t i = 0; i < s->old_len; i++)

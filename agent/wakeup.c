@@ -195,20 +195,19 @@ static int create(struct cpu *c, int policy, int priority)
 	return error;
 }
 
-/* What the kernel really gave us, not what we asked for. */
+/* What the kernel really gives us, not what we asked for: by thread id, as glibc's
+ * pthread_getschedparam() answers from its own memory. */
 static void read_back(struct cpu *c)
 {
 	struct sched_param param;
 	cpu_set_t set;
-	int policy;
+	int tid = atomic_load(&c->tid);
 
-	c->info.policy = -1;
-	if (!pthread_getschedparam(c->thread, &policy, &param)) {
-		c->info.policy = policy;
+	c->info.policy = sched_getscheduler(tid);
+	if (!sched_getparam(tid, &param))
 		c->info.priority = param.sched_priority;
-	}
-	c->info.pinned = !pthread_getaffinity_np(c->thread, sizeof(set), &set) &&
-			 CPU_COUNT(&set) == 1 && CPU_ISSET(c->info.cpu, &set);
+	c->info.pinned = !sched_getaffinity(tid, sizeof(set), &set) && CPU_COUNT(&set) == 1 &&
+			 CPU_ISSET(c->info.cpu, &set);
 }
 
 static bool start_thread(struct wakeup *w, struct cpu *c)
@@ -236,7 +235,6 @@ static bool start_thread(struct wakeup *w, struct cpu *c)
 		return false;
 	}
 	c->running = true;
-	read_back(c);
 	return true;
 }
 
@@ -262,9 +260,13 @@ int wakeup_resume(struct wakeup *w, struct err *reterr)
 	if (!started)
 		return err_set(reterr, ERR_UNSUPPORTED, "no measuring thread could be started: %s",
 			       w->marks.len ? w->marks.v[w->marks.len - 1].text : "no CPU given");
-	for (size_t i = 0; i < w->len; i++)
-		while (w->cpu[i].running && !atomic_load(&w->cpu[i].tid))
+	for (size_t i = 0; i < w->len; i++) {
+		if (!w->cpu[i].running)
+			continue;
+		while (!atomic_load(&w->cpu[i].tid))
 			usleep(100);
+		read_back(&w->cpu[i]);
+	}
 	return 0;
 }
 
@@ -385,6 +387,34 @@ int64_t wakeup_period_ns(const struct wakeup *w)
 const struct marks *wakeup_marks(const struct wakeup *w)
 {
 	return &w->marks;
+}
+
+void wakeup_check(struct wakeup *w, size_t i)
+{
+	struct cpu *c;
+	struct wakeup_thread_info before;
+	char code[32];
+
+	CHECK(i < w->len);
+	c = &w->cpu[i];
+	if (!c->running)
+		return;
+	before = c->info;
+	read_back(c);
+	snprintf(code, sizeof(code), "moved-cpu%d", c->info.cpu);
+	if (before.pinned && !c->info.pinned)
+		marks_add(
+			&w->marks, code,
+			"the measuring thread of CPU %d was moved off it (the CPU went offline, or "
+			"somebody changed its affinity): its samples are of other CPUs",
+			c->info.cpu);
+	snprintf(code, sizeof(code), "policy-cpu%d", c->info.cpu);
+	if (before.policy != c->info.policy || before.priority != c->info.priority)
+		marks_add(&w->marks, code,
+			  "the measuring thread of CPU %d changed from %s:%d to %s:%d while it "
+			  "measured",
+			  c->info.cpu, policy_name(before.policy), before.priority,
+			  policy_name(c->info.policy), c->info.priority);
 }
 
 const struct hist_rec *wakeup_take(struct wakeup *w, size_t i, uint64_t *ret_missed)

@@ -44,6 +44,10 @@ const struct wakeup_thread_info *wakeup_info(const struct wakeup *w, size_t i);
 int64_t wakeup_period_ns(const struct wakeup *w);
 const struct marks *wakeup_marks(const struct wakeup *w);
 
+/* Reads the effective settings of CPU number i again; what has changed since the start (the CPU
+ * went offline, somebody used chrt or taskset) becomes a mark. */
+void wakeup_check(struct wakeup *w, size_t i);
+
 /* What CPU number i recorded since the last take. Borrowed until the next take of the same i. */
 const struct hist_rec *wakeup_take(struct wakeup *w, size_t i, uint64_t *ret_missed);
 /* Breaches of CPU number i since the last call, oldest first; *ret_dropped those that found the

@@ -89,6 +89,7 @@ static void on_collect(struct probe *p, const struct interval *in, struct record
 
 		if (!wakeup_info(wp->w, i)->running)
 			continue;
+		wakeup_check(wp->w, i);
 		record_item_hist(w, wp->cpu[i].series, in->t0_ns, in->dt_ns, h);
 		if (!in->measured) {
 			if (!wp->total.count)

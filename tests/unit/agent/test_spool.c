@@ -213,6 +213,15 @@ static void spit(const char *path, const char *data, size_t len)
 	close(fd);
 }
 
+/* As much as fits. */
+static void fill(const char *path, const char *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0 && write(fd, data, len) > 0);
+	close(fd);
+}
+
 /* A spool as a killed process leaves it: `n` records, no footer. The handle is dropped by
  * copying the directory while it is open. */
 static struct dir crashed(size_t n, size_t segment_bytes, char stream[STREAM_HEX])
@@ -570,21 +579,45 @@ static void test_no_disk(void **state)
 static void test_disk_full(void **state)
 {
 	const struct spool_conf c = {.sync = SYNC_OFF, .segment_bytes = 64 << 10};
+	static const char filling[200 << 10];
 	struct dir d = dir_make();
 	struct spool_stats st;
+	char filler[200], stream[STREAM_HEX];
 	struct spool *s;
 	struct ledger l;
 
 	(void)state;
 	if (mount("none", d.path, "tmpfs", 0, "size=256k"))
 		skip();
+	snprintf(filler, sizeof(filler), "%s/filler", d.path);
+	fill(filler, filling, sizeof(filling));
 	s = open_with(&d, &c);
-	for (size_t i = 0; i < 150; i++)
+	/* Over and over full, at any point inside a record, a header or a footer. */
+	for (size_t i = 0; i < 150; i++) {
+		append(s, 100 + i * 5);
+		if (i % 10 == 9) {
+			usleep(2000);
+			assert_int_equal(truncate(filler, (off_t)(i * 1000)), 0);
+			spool_retry_now(s);
+			spool_tick(s);
+			fill(filler, filling, sizeof(filling) - i * 1300);
+		}
+	}
+	fill(filler, filling, sizeof(filling));
+	for (size_t i = 0; i < 40; i++)
 		append(s, 3000);
 	spool_stats(s, &st);
 	assert_true(st.degraded && st.ram_bytes > 0);
 	l = deliver(s, spool_stream(s), 100000);
-	assert_int_equal(l.good, 150);
+	assert_int_equal(l.good, 190);
+	assert_int_equal(l.gaps, 0);
+	spool_acked(s, spool_stream(s), 1);
+	assert_int_equal(unlink(filler), 0);
+	snprintf(stream, sizeof(stream), "%s", spool_stream(s));
+	spool_close(s); /* the last chance for what is in memory */
+	s = open_with(&d, NULL);
+	l = deliver(s, stream, 100000);
+	assert_int_equal(l.good, 190);
 	assert_int_equal(l.gaps, 0);
 	spool_close(s);
 	assert_int_equal(umount(d.path), 0);
