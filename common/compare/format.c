@@ -84,8 +84,8 @@ const char *format_scaled(struct scale s, double v, double typical, char *buf, s
 {
 	if (!isfinite(v))
 		snprintf(buf, cap, "%s", isinf(v) ? "inf" : "-");
-	else if (fabs(v / s.divide) >= 1e7)
-		snprintf(buf, cap, "%.3g", v / s.divide);
+	else if (fabs(v / s.divide) >= 1e6)
+		snprintf(buf, cap, "%.1e", v / s.divide);
 	else
 		snprintf(buf, cap, "%.*f", digits_for(typical / s.divide), v / s.divide);
 	return buf;
@@ -98,6 +98,8 @@ const char *format_percent(double rel, bool sign, char *buf, size_t cap)
 
 	if (!isfinite(v))
 		snprintf(buf, cap, "%s", isnan(v) ? "?" : v < 0 ? "-inf" : "inf");
+	else if (fabs(v) >= 1e6)
+		snprintf(buf, cap, sign ? "%+.0e %%" : "%.0e %%", v);
 	else
 		snprintf(buf, cap, sign ? "%+.*f %%" : "%.*f %%", digits, v);
 	return buf;

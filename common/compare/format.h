@@ -19,5 +19,5 @@ struct scale {
 	double divide;
 };
 struct scale scale_for(const char *unit, double typical);
-/* Three significant digits or so, never an exponent below 1e7. */
+/* Three significant digits or so, no exponent below 1e6. */
 const char *format_scaled(struct scale s, double v, double typical, char *buf, size_t cap);

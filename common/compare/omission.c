@@ -2,6 +2,7 @@
 #include "common/compare/omission.h"
 
 #define ADDED_MAX 100000000ULL
+#define STEPS_MAX 5000000ULL /* places that are added to: time, not samples */
 #define SLOTS_MAX 1000000
 
 /* Dense counts of one of the two regular grids. */
@@ -18,7 +19,7 @@ static size_t slot_of(const struct hist *h, int64_t v)
 
 static int check(const struct hist *h, int64_t period_ns, struct err *reterr)
 {
-	uint64_t added = 0;
+	uint64_t added = 0, steps = 0;
 
 	if (h->scheme != HIST_LOG128 && h->scheme != HIST_LINEAR)
 		return err_set(reterr, ERR_UNSUPPORTED,
@@ -31,7 +32,8 @@ static int check(const struct hist *h, int64_t period_ns, struct err *reterr)
 		if (more && h->b[i].n > ADDED_MAX / more)
 			return err_set(reterr, ERR_LIMIT, "correction would add too many samples");
 		added += more * h->b[i].n;
-		if (added > ADDED_MAX)
+		steps += more;
+		if (added > ADDED_MAX || steps > STEPS_MAX)
 			return err_set(reterr, ERR_LIMIT, "correction would add too many samples");
 	}
 	if (h->len && slot_of(h, h->b[h->len - 1].lo) >= SLOTS_MAX)
@@ -39,18 +41,24 @@ static int check(const struct hist *h, int64_t period_ns, struct err *reterr)
 	return 0;
 }
 
-static void spread_out(struct dense *d, int64_t period_ns, int64_t *added_sum)
+/* Returns false when the sum of what was added left the int64 range. */
+static bool spread_out(struct dense *d, int64_t period_ns, int64_t *added_sum)
 {
 	const struct hist *h = d->h;
+	bool sum_known = true;
 
 	for (size_t i = 0; i < h->len; i++) {
 		d->n[slot_of(h, h->b[i].lo)] += h->b[i].n;
 		for (int64_t v = h->b[i].lo - period_ns; v >= period_ns && v >= h->base;
 		     v -= period_ns) {
+			int64_t more;
+
 			d->n[slot_of(h, v)] += h->b[i].n;
-			*added_sum += v * (int64_t)h->b[i].n;
+			sum_known &= !__builtin_mul_overflow(v, (int64_t)h->b[i].n, &more) &&
+				     !__builtin_add_overflow(*added_sum, more, added_sum);
 		}
 	}
+	return sum_known;
 }
 
 static void from_dense(const struct dense *d, struct hist *out)
@@ -86,12 +94,12 @@ int omission_correct(struct hist *h, int64_t period_ns, struct err *reterr)
 		return r;
 	d.len = slot_of(h, h->b[h->len - 1].lo) + 1;
 	d.n = xcalloc(d.len, sizeof(*d.n));
-	spread_out(&d, period_ns, &added_sum);
+	out.has_sum = spread_out(&d, period_ns, &added_sum) && h->has_sum;
 	out.b = NULL;
 	out.len = out.cap = 0;
 	out.count = h->overflow + h->negative;
 	from_dense(&d, &out);
-	if (h->has_sum && __builtin_add_overflow(h->sum, added_sum, &out.sum))
+	if (out.has_sum && __builtin_add_overflow(h->sum, added_sum, &out.sum))
 		out.has_sum = false;
 	free(d.n);
 	free(h->b);

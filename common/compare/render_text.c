@@ -111,24 +111,40 @@ static void put_relative(const json_t *delta, struct strbuf *out)
 		strbuf_printf(out, " [%s,%s]", lo, hi);
 }
 
+/* One line of a table: ASCII, cut at COLUMNS, no blanks at its end. Empties `line`. */
+static void put_line(struct strbuf *out, struct strbuf *line)
+{
+	size_t len = line->len < COLUMNS ? line->len : COLUMNS;
+
+	while (len && line->data[len - 1] == ' ')
+		len--;
+	for (size_t i = 0; i < len; i++)
+		strbuf_putc(out, line->data[i] >= ' ' && line->data[i] < 127 ? line->data[i] : '?');
+	strbuf_putc(out, '\n');
+	strbuf_clear(line);
+}
+
 static void put_row(const json_t *item, const json_t *row, struct strbuf *out)
 {
 	const json_t *delta = json_object_get(row, "delta");
+	CLEANUP(strbuf_done) struct strbuf line = {0};
 	double typical, change = render_num(delta, "abs");
 	struct scale s = render_scale(row, &typical);
 	char cell[40];
 
-	strbuf_printf(out, "%-11.11s%s", render_str(row, "stat"), render_letter(item, "a"));
-	put_cells(json_object_get(row, "a"), s, typical, out);
-	put_relative(delta, out);
-	strbuf_printf(out, "\n%10.10s %s", s.unit, render_letter(item, "b"));
-	put_cells(json_object_get(row, "b"), s, typical, out);
+	strbuf_printf(&line, "%-11.11s%s", render_str(row, "stat"), render_letter(item, "a"));
+	put_cells(json_object_get(row, "a"), s, typical, &line);
+	put_relative(delta, &line);
+	put_line(out, &line);
+	strbuf_printf(&line, "%10.10s %s", s.unit, render_letter(item, "b"));
+	put_cells(json_object_get(row, "b"), s, typical, &line);
 	format_scaled(s, change, typical, cell, sizeof(cell));
-	strbuf_printf(out, "  %s%-8s %s\n",
+	strbuf_printf(&line, "  %s%-8s %s",
 		      change > 0   ? "+"
 		      : change < 0 ? ""
 				   : " ",
 		      isnan(change) ? "" : cell, render_reading(row));
+	put_line(out, &line);
 }
 
 static void put_cautions(const json_t *item, struct strbuf *out)
@@ -173,6 +189,7 @@ static void put_mde(const json_t *item, struct strbuf *out)
 
 static void put_hosts(const json_t *item, struct strbuf *out)
 {
+	CLEANUP(strbuf_done) struct strbuf line = {0};
 	const json_t *hosts = json_object_get(item, "hosts");
 	size_t i;
 	json_t *h;
@@ -182,9 +199,10 @@ static void put_hosts(const json_t *item, struct strbuf *out)
 	strbuf_printf(out, "\n%s of each host by itself\n", render_str(hosts, "stat"));
 	json_array_foreach(json_object_get(hosts, "items"), i, h)
 	{
-		strbuf_printf(out, "  %-20.20s", render_str(h, "host"));
-		put_relative(json_object_get(h, "delta"), out);
-		strbuf_printf(out, "  %s\n", render_reading(h));
+		strbuf_printf(&line, "  %-20.20s", render_str(h, "host"));
+		put_relative(json_object_get(h, "delta"), &line);
+		strbuf_printf(&line, "  %s", render_reading(h));
+		put_line(out, &line);
 	}
 }
 
@@ -219,6 +237,7 @@ static void put_rest(const json_t *item, struct strbuf *out)
 /* A side without a partner: what it measured. */
 static void put_single(const json_t *item, struct strbuf *out)
 {
+	CLEANUP(strbuf_done) struct strbuf line = {0};
 	size_t i;
 	json_t *row;
 
@@ -231,9 +250,10 @@ static void put_single(const json_t *item, struct strbuf *out)
 		double typical;
 		struct scale s = render_scale(row, &typical);
 
-		strbuf_printf(out, "%-12.12s", render_str(row, "stat"));
-		put_cells(json_object_get(row, "b"), s, typical, out);
-		strbuf_printf(out, " %s\n", s.unit);
+		strbuf_printf(&line, "%-12.12s", render_str(row, "stat"));
+		put_cells(json_object_get(row, "b"), s, typical, &line);
+		strbuf_printf(&line, " %s", s.unit);
+		put_line(out, &line);
 	}
 	strbuf_putc(out, '\n');
 }
@@ -265,13 +285,14 @@ static void put_item(const json_t *item, struct strbuf *out)
 static void put_overview(const json_t *doc, struct strbuf *out)
 {
 	const json_t *first = render_item(doc, 0), *item, *row;
+	CLEANUP(strbuf_done) struct strbuf line = {0};
 	size_t k;
 
-	strbuf_printf(out, "%-14s", "all sides");
-	strbuf_printf(out, " %9s", "A");
+	strbuf_printf(&line, "%-14s", "all sides");
+	strbuf_printf(&line, " %9s", "A");
 	for (size_t i = 0; (item = render_item(doc, i)); i++)
-		strbuf_printf(out, " %9s", render_letter(item, "b"));
-	strbuf_putc(out, '\n');
+		strbuf_printf(&line, " %9s", render_letter(item, "b"));
+	put_line(out, &line);
 	json_array_foreach(json_object_get(first, "rows"), k, row)
 	{
 		char cell[40];
@@ -279,16 +300,16 @@ static void put_overview(const json_t *doc, struct strbuf *out)
 		struct scale s = render_scale(row, &typical);
 		double v = render_num(json_object_get(row, "a"), "avg");
 
-		strbuf_printf(out, "%-10.10s %3.3s %9s", render_str(row, "stat"), s.unit,
+		strbuf_printf(&line, "%-10.10s %3.3s %9s", render_str(row, "stat"), s.unit,
 			      format_scaled(s, v, typical, cell, sizeof(cell)));
 		for (size_t i = 0; (item = render_item(doc, i)); i++) {
 			const json_t *other = json_array_get(json_object_get(item, "rows"), k);
 
 			v = render_num(json_object_get(other, "b"), "avg");
-			strbuf_printf(out, " %9s",
+			strbuf_printf(&line, " %9s",
 				      format_scaled(s, v, typical, cell, sizeof(cell)));
 		}
-		strbuf_putc(out, '\n');
+		put_line(out, &line);
 	}
 }
 

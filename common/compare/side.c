@@ -148,6 +148,20 @@ static const struct series *find_series(struct cmp *c, const struct run *r, enum
 	return NULL;
 }
 
+/* Squares and logarithms of values must stay finite; nothing that a box measures is out of this. */
+static bool in_range(double v)
+{
+	return v == 0 || (fabs(v) >= 1e-60 && fabs(v) <= 1e60);
+}
+
+/* What the summary says must be usable: a published table may be wrong, not infinite. */
+static bool summary_is_sane(const struct summary *s)
+{
+	return s->n <= 1000000000 && (!s->has_min || in_range(s->min)) &&
+	       (!s->has_max || in_range(s->max)) && s->has_avg && in_range(s->avg) &&
+	       (!s->has_sdev || (in_range(s->sdev) && s->sdev >= 0));
+}
+
 static int add_summary(struct cmp *c, struct side *side, const struct run *r,
 		       const struct series *s, struct err *reterr)
 {
@@ -156,6 +170,10 @@ static int add_summary(struct cmp *c, struct side *side, const struct run *r,
 			       "side %s has two published summaries of %s: choose one, by a factor "
 			       "level or by labels",
 			       side->tag, c->metric.name);
+	if (!summary_is_sane(&s->summary)) {
+		leave_out(side, r, "absent", "the summary has no average, or figures out of range");
+		return 0;
+	}
 	side->summary_run = r;
 	side->summary = s->summary;
 	note_measurement(side, s);
@@ -198,7 +216,11 @@ static int add_run(struct cmp *c, struct side *side, const struct run *r, struct
 		leave_out(side, r, "empty", "the histogram has no samples");
 		return 0;
 	}
-	if (!o.has_hist && !find_value(c, side, r, &o.value)) {
+	if (!o.has_hist && find_value(c, side, r, &o.value) && !in_range(o.value)) {
+		leave_out(side, r, "range", "the value %g is out of range", o.value);
+		return 0;
+	}
+	if (!o.has_hist && !isfinite(o.value)) {
 		s = find_series(c, r, SERIES_ABSENT);
 		leave_out(side, r, "absent", "no %s%s%s", c->metric.name,
 			  s && s->reason ? ": " : "", s && s->reason ? s->reason : "");
@@ -283,11 +305,17 @@ static int add_up(struct side *side, struct err *reterr)
 		int e;
 
 		side->hours += o->run->measured_ns > 0 ? (double)o->run->measured_ns / 3.6e12 : NAN;
-		side->missed += o->missed;
+		if (__builtin_add_overflow(side->missed, o->missed, &side->missed) ||
+		    side->missed > INT64_MAX)
+			return err_set(reterr, ERR_LIMIT,
+				       "side %s has more than 2^63 missed periods", side->tag);
 		if (!o->has_hist)
 			continue;
-		side->samples += o->hist.count;
-		side->lost += o->hist.lost;
+		if (__builtin_add_overflow(side->samples, o->hist.count, &side->samples) ||
+		    __builtin_add_overflow(side->lost, o->hist.lost, &side->lost) ||
+		    side->samples > INT64_MAX || side->lost > INT64_MAX)
+			return err_set(reterr, ERR_LIMIT, "side %s has more than 2^63 samples",
+				       side->tag);
 		side->overflow += o->hist.overflow;
 		side->negative += o->hist.negative;
 		if (!side->pooled.count) {

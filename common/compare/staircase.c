@@ -28,8 +28,13 @@ static void fill(struct bins *b, const struct hist *h, double sign)
 	for (size_t i = 0; i < h->len; i++) {
 		double lo = (double)(h->b[i].lo - b->from) / (double)b->width;
 		double hi = (double)(h->b[i].hi - b->from) / (double)b->width;
-		double per = sign * (double)h->b[i].n / (hi - lo);
+		double per;
 
+		if (!(hi > lo)) /* narrower than a double tells at this distance */
+			hi = lo + 1;
+		per = sign * (double)h->b[i].n / (hi - lo);
+		if (lo >= (double)b->len)
+			break;
 		lo = fmax(lo, 0);
 		hi = fmin(hi, (double)b->len);
 		for (size_t k = (size_t)lo; (double)k < hi; k++)
@@ -69,7 +74,9 @@ static struct bins make_bins(const struct hist *h, int64_t from)
 		grid = h->b[h->len - 1].hi - h->b[h->len - 1].lo;
 	if (grid < 1)
 		grid = 1;
-	b.width = grid * ((end - from) / (grid * BINS_AIM) + 1);
+	/* A grid wider than a bin may be is the bin. */
+	b.width =
+		grid > (end - from) / BINS_AIM ? grid : grid * ((end - from) / BINS_AIM / grid + 1);
 	b.len = (size_t)((end - from) / b.width) + 1;
 	if (b.len > PLATEAU_BINS_MAX)
 		b.len = PLATEAU_BINS_MAX;

@@ -9,6 +9,8 @@
 #define COUNT_BEYOND 100
 /* So many empty buckets after the body of a single table end it. */
 #define GAP_BUCKETS 2
+/* The exact binomial test sums over its outcomes. */
+#define EXACT_COUNTS 1000000
 
 /* The first bucket after the body of one linear table: where its author would draw the line. */
 static int64_t after_gap(const struct hist *h)
@@ -92,6 +94,8 @@ static json_t *naive_ratio(const struct cmp *c)
 
 	for (int s = 0; s < 2; s++)
 		x[s] = (double)hist_count_above(&c->side[s].pooled, c->threshold).lo;
+	if (x[0] + x[1] > EXACT_COUNTS)
+		return json_null();
 	return calc_rate_ratio(x[0], (double)c->side[0].samples, x[1], (double)c->side[1].samples,
 			       c->conf);
 }
