@@ -203,18 +203,30 @@ static bool ends_with(const char *s, const char *end)
 	return a >= b && !strcmp(s + a - b, end);
 }
 
+/* jitterdebugger leaves two files of one run; samples.raw has the samples that results.json drops.
+ */
+static bool has_raw_beside(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	CLEANUP(freep)
+	char *raw = xasprintf("%.*ssamples.raw", slash ? (int)(slash + 1 - name) : 0, name);
+
+	return access(raw, R_OK) == 0;
+}
+
 /* `found`: it was found in a folder or archive, not named. */
 static void import_bytes_of(struct import_run *im, const char *name, const char *data, size_t len,
 			    bool found)
 {
-	const char *format;
+	const char *format = NULL;
 	struct err err = {0};
 	int sure, rc;
 
 	im->seen++;
 	show_progress(im);
 	sure = im->args.o.format ? 100 : import_detect(data, len, &format);
-	if (found && (!sure || (sure < SURE_ENOUGH && !ends_with(name, ".csv")))) {
+	if (found && (!sure || (sure < SURE_ENOUGH && !ends_with(name, ".csv")) ||
+		      (format && !strcmp(format, "jitterdebugger") && has_raw_beside(name)))) {
 		im->skipped++;
 		return;
 	}

@@ -13,6 +13,7 @@
 
 #define BINS	       1856 /* 29 groups of 64 */
 #define COARSENESS_MAX 6
+#define START_SLACK    (2 * NS_PER_SEC)
 
 static int64_t bin_lo(unsigned int index)
 {
@@ -216,7 +217,53 @@ static int read_document(const json_t *root, const struct import_options *o, str
 			continue;
 		rc = read_job(&f, job, reterr);
 	}
+	if (f.r->ended_ns > f.r->measured_ns && f.r->measured_ns)
+		f.r->started_ns = f.r->ended_ns - f.r->measured_ns;
 	return rc;
+}
+
+/* Same jobs, begun at the same time, and nothing fell: --status-interval prints everything since
+ * the start again and again. */
+static bool continues(const struct run *before, const struct run *after)
+{
+	int64_t apart = after->started_ns - before->started_ns;
+
+	if (!before->started_ns || !after->started_ns || apart < -START_SLACK ||
+	    apart > START_SLACK || after->measured_ns < before->measured_ns ||
+	    before->series_len > after->series_len)
+		return false;
+	for (size_t i = 0; i < before->series_len; i++) {
+		const struct series *a = &before->series[i], *b = &after->series[i];
+
+		if (strcmp(a->metric, b->metric) || !labels_equal(&a->labels, &b->labels) ||
+		    a->hist.count > b->hist.count)
+			return false;
+	}
+	return true;
+}
+
+/* Keeps the last document of each execution. */
+static void keep_last_of_each(struct runs *rs)
+{
+	size_t kept = 0, documents = 1;
+
+	for (size_t i = 0; i < rs->len; i++) {
+		bool more = i + 1 < rs->len && continues(rs->v[i], rs->v[i + 1]);
+
+		if (more) {
+			run_free(rs->v[i]);
+			documents++;
+			continue;
+		}
+		if (documents > 1)
+			run_note(rs->v[i], "status-interval",
+				 "%zu documents of one execution (--status-interval), each with "
+				 "everything since the start: the last one counts",
+				 documents);
+		rs->v[kept++] = rs->v[i];
+		documents = 1;
+	}
+	rs->len = kept;
 }
 
 static int fio_json_read(const char *data, size_t len, const struct import_options *o,
@@ -238,13 +285,7 @@ static int fio_json_read(const char *data, size_t len, const struct import_optio
 			return err_prefix(reterr, "%s: document %zu: ", import_source(o), document);
 		s = json_begin(s.p, s.len);
 	}
-	if (document > 1)
-		for (size_t i = 0; i < ret->len; i++)
-			run_note(ret->v[i], "several-documents",
-				 "document %zu of %zu in one file: with --status-interval each "
-				 "holds "
-				 "everything since the start, so only the last one counts",
-				 i + 1, document);
+	keep_last_of_each(ret);
 	return 0;
 }
 

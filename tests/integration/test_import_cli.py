@@ -206,6 +206,13 @@ def test_import_folder_and_archives(api, tmp_path):  # noqa: F811
     assert "cut off" in done.stderr.decode()
 
 
+def test_import_jitterdebugger_folder_is_one_run(api):  # noqa: F811
+    done = rigstat("import", "--experiment", "cli-jd", LATENCY / "jd_run1", server=api)
+    assert "imported 1 file (1 run), 0 already there, 3 skipped" in done.stderr.decode()
+    run, = api.get("/runs", {"q": "experiment=cli-jd"})["items"]
+    assert run["summary"]["count"] == 9389
+
+
 def test_import_errors_are_summed_up(api, tmp_path):  # noqa: F811
     bad = "Delay Count\n5 2\n...\n"
     for i in range(30):

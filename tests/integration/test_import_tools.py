@@ -131,6 +131,17 @@ def test_fio(tmp_path):
         assert series(show(log), "completion_latency", op=op)["count"] == counts[number]
 
 
+def test_fio_status_interval_is_one_execution(tmp_path):
+    run(tool("fio"), "--name=t", "--filename=f", "--size=8m", "--rw=randread", "--bs=4k", "--ioengine=psync",
+        "--runtime=4", "--time_based", "--status-interval=1", "--output-format=json+", "--output=fio.json", cwd=tmp_path)
+    raw = (tmp_path / "fio.json").read_text()
+    assert raw.count('"fio version"') >= 3
+    doc = show(tmp_path / "fio.json")
+    assert len(doc["runs"]) == 1 and "status-interval" in [n["code"] for n in doc["runs"][0]["notes"]]
+    counts = [int(x) for x in re.findall(r'"clat_ns" : \{[^}]*?"N" : (\d+)', raw)]
+    assert series(doc, "completion_latency", op="read")["count"] == max(counts)
+
+
 def test_jitterdebugger(tmp_path):
     out = tmp_path / "jd"
     run(tool("jitterdebugger"), "-l", "300", "-a", "0", "-s", "-o", out)
@@ -145,7 +156,7 @@ def test_jitterdebugger(tmp_path):
 
 
 def test_stress_ng(tmp_path):
-    done = run(tool("stress-ng"), "--cyclic", "1", "--cyclic-policy", "fifo", "-t", "2", "-v")
+    done = run(tool("stress-ng"), "--cyclic", "1", "--cyclic-policy", "fifo", "--cyclic-dist", "1000", "-t", "2", "-v")
     text = done.stdout + done.stderr
     (tmp_path / "sn.txt").write_text(text)
     if "latency distribution" not in text:

@@ -589,6 +589,14 @@ def inline(name, content, **more):
     OUT.append({"file": name, "text": content, **more})
 
 
+SN = text("samples/latency/stressng-cyclic.txt")
+both = [y for x in SN.splitlines(True) for y in (x, x.replace("[16066]", "[16067]") if "[16066]" in x else "")]
+inline("stressng-two.txt", "".join(both), format="stress-ng-cyclic", series=[
+    {"metric": "wakeup_latency", "count": 7589, "overflow": 38},
+    {"metric": "wakeup_latency", "count": 7589, "overflow": 38, "labels": {"instance": "2"}}])
+inline("stressng-plain.txt", "".join(x for x in SN.splitlines(True) if "cyclic: sched" in x or "min:" in x),
+       format="stress-ng-cyclic", series=[hist("wakeup_latency", [], 7589, 17938, 17938, 8867128, (0.5,))])
+
 RTLA = """1# RTLA timerlat histogram
 # Time unit is microseconds (us)
 # Duration:   0 00:01:05
@@ -946,9 +954,17 @@ inline("pt.json", json.dumps(PT), format="rt-tests-json", notes=["tool-failed"],
 PT["thread"] = {}
 inline("ssdd.json", json.dumps(PT), error="only say passed or failed")
 FIO = json.loads(text("samples/latency/fio-3.33-jsonplus.json"))
-two = "fio: some warning\n" + json.dumps(FIO) + "\nmore text\n" + json.dumps(FIO, indent=2) + "\n"
-inline("fio-two.json", two, format="fio-json", runs=2, notes=["several-documents"], series=[
+LATER = json.loads(json.dumps(FIO))
+LATER["timestamp_ms"] += 3600 * 1000
+two = "fio: some warning\n" + json.dumps(FIO) + "\nmore text\n" + json.dumps(LATER, indent=2) + "\n"
+inline("fio-two.json", two, format="fio-json", runs=2, notes=[], series=[
     {"metric": "completion_latency", "count": 91847}, {"run": 1, "metric": "completion_latency", "count": 91847}])
+# --status-interval: the same execution a second before its end, then whole.
+BEFORE = json.loads(json.dumps(FIO))
+BEFORE["timestamp_ms"] -= 1000
+BEFORE["jobs"][0]["job_runtime"] -= 1000
+inline("fio-status.json", json.dumps(BEFORE) + json.dumps(FIO), format="fio-json", runs=1,
+       notes=["status-interval"], series=[{"metric": "completion_latency", "count": 91847}])
 FIO["jobs"][0]["read"]["clat_ns"]["N"] = 1
 inline("fio-n.json", json.dumps(FIO), error="the bins sum to 91847, but N is 1")
 FIO["jobs"][0]["read"]["clat_ns"]["bins"] = {"129": 1}
