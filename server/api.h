@@ -9,7 +9,7 @@ enum step api_healthz(struct request *req);
 enum step api_readyz(struct request *req);
 enum step api_self_metrics(struct request *req);
 
-/* api_runs.c, api_run.c, api_hist.c, api_runs_add.c, api_export.c */
+/* api_runs.c, api_run.c, api_hist.c, api_minutes.c, api_runs_add.c, api_export.c */
 enum step api_runs(struct request *req);
 enum step api_runs_facets(struct request *req);
 enum step api_run(struct request *req);
@@ -17,6 +17,7 @@ enum step api_run_edit(struct request *req);
 enum step api_run_breaches(struct request *req);
 enum step api_run_histogram(struct request *req);
 enum step api_run_quantiles(struct request *req);
+enum step api_run_minutes(struct request *req);
 enum step api_runs_add(struct request *req);
 enum step api_export(struct request *req);
 

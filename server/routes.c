@@ -31,6 +31,7 @@ const struct route routes[] = {
 	{HTTP_PATCH, "/api/v1/runs/{run}", SCOPE_WRITE, PATCH_MAX, 0, api_run_edit},
 	{HTTP_GET, "/api/v1/runs/{run}/histograms/{metric}", SCOPE_READ, 0, 0, api_run_histogram},
 	{HTTP_GET, "/api/v1/runs/{run}/quantiles/{metric}", SCOPE_READ, 0, 0, api_run_quantiles},
+	{HTTP_GET, "/api/v1/runs/{run}/minutes/{metric}", SCOPE_READ, 0, 0, api_run_minutes},
 	{HTTP_GET, "/api/v1/runs/{run}/breaches", SCOPE_READ, 0, 0, api_run_breaches},
 	{HTTP_GET, "/api/v1/compare", SCOPE_READ, 0, 0, api_compare},
 	{HTTP_GET, "/api/v1/compare/gate.txt", SCOPE_READ, 0, 0, api_compare_gate},

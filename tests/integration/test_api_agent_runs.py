@@ -36,6 +36,31 @@ def test_lists_and_pages_of_packed_runs(api, posted):
     assert api.get(f"/runs/{items[0]['id']}?format=document")["series"]
 
 
+def test_minutes_are_the_run_over_time(api, posted):
+    run = api.get("/runs", {"sort": "order"})["items"][0]
+    m = api.get(f"/runs/{run['id']}/minutes/wakeup_latency")
+    assert m["t"] == sorted(m["t"]) and len({len(m[k]) for k in ("t", "phase", "count", "p50", "p99", "max", "counts")}) == 1
+    measured = [i for i, phase in enumerate(m["phase"]) if phase == 2]
+    assert sum(m["count"][i] for i in measured) == run["summary"]["count"]
+    assert max(m["max"][i] for i in measured) == run["summary"]["max"]
+    for i, row in enumerate(m["counts"]):
+        assert sum(row) + m["overflow"][i] + m["negative"][i] == m["count"][i] and len(row) == len(m["edges"]) - 1 == 40
+    one = api.get(f"/runs/{run['id']}/minutes/wakeup_latency", {"labels": "cpu=0", "bins": "log:5"})
+    assert sum(one["count"]) < sum(m["count"]) and len(one["edges"]) == 6 and one["labels"] == {"cpu": "0"}
+    # The heat map against the histogram of the whole run, on the same grid.
+    h = api.get(f"/runs/{run['id']}/histograms/wakeup_latency", {"labels": "cpu=0"})
+    if one["phase"] == [2]:
+        import bisect
+        rows = [0] * 5
+        for lo, n in zip(h["lo"], h["n"]):
+            rows[min(4, max(0, bisect.bisect_right(one["edges"], lo) - 1))] += n
+        assert sum(abs(a - b) for a, b in zip(rows, one["counts"][0])) <= 0.01 * h["count"]
+    assert api.get(f"/runs/{run['id']}/minutes/none")["t"] == []
+    for bad in ("bins=native", "bins=log:0", "bins=log:201", "labels=cpu>1"):
+        api.get(f"/runs/{run['id']}/minutes/wakeup_latency?{bad}", status=400)
+    api.get("/runs/r_99999/minutes/wakeup_latency", status=404)
+
+
 def test_host_and_experiment(api, posted):
     host = api.get("/hosts/box1")
     assert host["runs"] == 4 and host["state"] == "online" and host["kernel"] and host["age_ns"] >= 0
