@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define GAP_SUSPECT_NS	  (200 * NS_PER_US) /* an event-free stretch longer than this may be steal */
+#define GAP_SUSPECT_NS	  (200 * NS_PER_US) /* without an event: may be steal */
 #define CLOCK_SLACK_NS	  1000 /* coarse difference between the two readers of the clock */
 #define STACK_MAX	  16
 #define TASK_STOPPED_BITS (4 | 8) /* __TASK_STOPPED, __TASK_TRACED */

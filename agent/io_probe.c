@@ -15,7 +15,7 @@ static const char *const op_names[OPS] = {"read", "write"}; /* REQ_OP_READ, REQ_
 static const char *const metrics[IO_KINDS] = {"io_latency", "io_total_latency"};
 
 struct device {
-	char name[32];
+	char name[256];
 	unsigned int major, minor;
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/request.h"
 
+#include <unistd.h>
+
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "common/compare/gate.h"
@@ -266,6 +268,17 @@ static int set_option(struct request *rq, int id, const char *value, struct err 
 
 /* Operands after --a belong to side A, and so on; without such an option each operand is a side
  * of its own. */
+/* With $RIGSTAT_SERVER set, a side that is written as a selector and is no file is one: then
+ * `--a experiment=rq,rq_affinity=0` needs no --server. */
+static void choose_server(struct request *rq)
+{
+	const char *first =
+		rq->sides.n && rq->sides.request[0].n ? rq->sides.request[0].files[0] : NULL;
+
+	if (!rq->server && first && strpbrk(first, "=~<>") && access(first, F_OK) != 0)
+		rq->server = getenv("RIGSTAT_SERVER");
+}
+
 int request_parse(struct request *rq, int argc, char **argv, struct err *reterr)
 {
 	struct args a = {.argv = argv, .argc = argc, .at = 1};
@@ -292,6 +305,7 @@ int request_parse(struct request *rq, int argc, char **argv, struct err *reterr)
 	}
 	rq->o.stats = rq->stats_len ? (const char *const *)rq->stats : NULL;
 	rq->o.labels = rq->labels.len ? &rq->labels : NULL;
+	choose_server(rq);
 	return 0;
 }
 
