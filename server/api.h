@@ -44,6 +44,12 @@ enum step api_host(struct request *req);
 enum step api_host_edit(struct request *req);
 enum step api_experiments(struct request *req);
 enum step api_experiment(struct request *req);
+/* api_assignments.c */
+enum step api_experiment_make(struct request *req);
+enum step api_assignments(struct request *req);
+enum step api_assignments_cancel(struct request *req);
+enum step api_assignment_next(struct request *req);
+enum step api_assignment_report(struct request *req);
 enum step api_environment(struct request *req);
 enum step api_environment_diff(struct request *req);
 enum step api_metrics(struct request *req);

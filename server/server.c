@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "server/auth.h"
 #include "server/compact.h"
+#include "server/assignments.h"
 #include "server/db.h"
 #include "server/http_server.h"
 #include "server/ingest.h"
@@ -93,6 +94,7 @@ static void on_tick(uv_timer_t *tick)
 		ingest_tick(p->server.ingest);
 	compact_tick(p->server.compact);
 	auth_tick(p->server.auth);
+	assignments_tick();
 	if (p->on_second)
 		p->on_second(p->ctx);
 }
@@ -101,6 +103,8 @@ static void on_notify(void *ctx, const char *payload)
 {
 	(void)ctx;
 	log_debug("notify: %s", payload);
+	if (strstr(payload, "\"assignment\""))
+		assignments_wake();
 }
 
 static void start_handles(struct process *p)

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Experiments that are made here and carried out by agents: POST /experiments asks boxes, GET
+ * /assignments/next is the agent's long poll, POST /assignments/{assignment} its reports.
+ *
+ * A waiting agent is a request that has not been answered: it asks the database when it comes, at
+ * each notification of any server, and is answered with null when its time is over. */
+#include "server/api.h"
+
+#include "common/check.h"
+#include "common/clock.h"
+#include "common/model/run.h"
+#include "server/api_common.h"
+#include "server/assign_plan.h"
+#include "server/assignments.h"
+#include "server/queries.h"
+#include "server/server.h"
+
+#define WAIT_MAX_S 30
+
+enum { C_EXPERIMENT, C_ASSIGNMENT, C_HOST };
+enum { N_ASSIGNMENT, N_NAME, N_UID, N_DESIGN, N_PLAN };
+enum { R_STATE, R_CANCEL };
+enum {
+	L_ASSIGNMENT,
+	L_HOST,
+	L_STATE,
+	L_TEXT,
+	L_CANCEL,
+	L_CREATED,
+	L_TAKEN,
+	L_SEEN,
+	L_ENDED,
+	L_PLAN
+};
+
+/* ---- making ---- */
+
+struct making {
+	struct request *req;
+	json_t *body;
+	struct assign_plan plan;
+	char uid[33];
+};
+
+static void making_free(void *ctx)
+{
+	struct making *m = ctx;
+
+	assign_plan_done(&m->plan);
+	json_decref(m->body);
+	free(m);
+}
+
+static void on_made(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct making *m = ctx;
+	char *location CLEANUP(freep) = NULL;
+	json_t *list = json_array();
+
+	if (err || !db_rows(r)) {
+		json_decref(list);
+		if (err)
+			(void)reply_err(m->req, err);
+		else
+			(void)reply_fault(
+				m->req,
+				&(struct fault){
+					.status = 422,
+					.slug = "unknown-host",
+					.parameter = "hosts",
+					.hint = "GET /api/v1/hosts lists the boxes that have "
+						"reported"},
+				"hosts: one of them has never reported");
+		return;
+	}
+	for (size_t i = 0; i < db_rows(r); i++)
+		json_array_append_new(list,
+				      json_pack("{s:o, s:s, s:s}", "id",
+						js_id('a', db_i64(r, i, C_ASSIGNMENT)), "host",
+						db_text(r, i, C_HOST), "state", "queued"));
+	location = xasprintf("/api/v1/experiments/e_%lld", (long long)db_i64(r, 0, C_EXPERIMENT));
+	reply_header(m->req, "Location", location);
+	(void)reply_json(m->req, 201,
+			 json_pack("{s:o, s:s, s:s, s:o}", "id",
+				   js_id('e', db_i64(r, 0, C_EXPERIMENT)), "name", m->plan.name,
+				   "uid", m->uid, "assignments", list));
+}
+
+enum step api_experiment_make(struct request *req)
+{
+	static const char *const none[] = {NULL};
+	struct making *m = xcalloc(1, sizeof(*m));
+	const char *member;
+	unsigned char uid[16];
+	struct err err;
+
+	m->req = req;
+	req->ctx = m;
+	req->ctx_free = making_free;
+	if (!api_params(req, none) || !api_body(req, assign_plan_members, &m->body))
+		return STEP_DONE;
+	if (assign_plan_read(m->body, &m->plan, &member, &err))
+		return reply_fault(
+			req,
+			&(struct fault){.status = 400, .slug = "invalid-body", .parameter = member},
+			"%s: %s", member, err.text);
+	run_mint_uid(m->uid);
+	CHECK(uid_bytes(m->uid, uid));
+	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_CREATE,
+		 (struct db_param[]){P_UUID(uid), P_TEXT(m->plan.name),
+				     P_TEXTS(m->plan.hosts, m->plan.n_hosts),
+				     P_JSON(m->plan.design), P_JSON(m->plan.plan)},
+		 5, DB_DEADLINE_MS, &req->pending, on_made, m);
+	return STEP_WAIT;
+}
+
+/* ---- the agent's long poll ---- */
+
+struct waiter {
+	struct request *req;
+	struct waiter *next, **link;
+	int64_t until_ns;   /* monotonic */
+	bool asking, again; /* a query is on its way; ask once more when it comes back empty */
+	bool over;	    /* the time is over: the next empty answer is null */
+};
+
+static struct waiter *waiters; /* loop thread only */
+
+static void waiter_free(void *ctx)
+{
+	struct waiter *w = ctx;
+
+	*w->link = w->next;
+	if (w->next)
+		w->next->link = w->link;
+	free(w);
+}
+
+static json_t *loads(const struct db_result *r, unsigned int col)
+{
+	json_t *v = json_loads(db_text(r, 0, col), 0, NULL);
+
+	CHECK(v); /* we wrote it */
+	return v;
+}
+
+static json_t *next_json(const struct db_result *r)
+{
+	char hex[33];
+	size_t n = 0;
+
+	for (const char *s = db_text(r, 0, N_UID); *s && n < 32; s++)
+		if (*s != '-')
+			hex[n++] = *s;
+	hex[n] = '\0';
+	return json_pack("{s:{s:o, s:s, s:s, s:o, s:o}}", "assignment", "id",
+			 js_id('a', db_i64(r, 0, N_ASSIGNMENT)), "experiment",
+			 db_text(r, 0, N_NAME), "uid", hex, "design", loads(r, N_DESIGN), "plan",
+			 loads(r, N_PLAN));
+}
+
+static void ask(struct waiter *w);
+
+static void on_next(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct waiter *w = ctx;
+
+	w->asking = false;
+	if (err) {
+		(void)reply_err(w->req, err);
+	} else if (db_rows(r)) {
+		(void)reply_json(w->req, 200, next_json(r));
+	} else if (w->over) {
+		(void)reply_json(w->req, 200, json_pack("{s:n}", "assignment"));
+	} else if (w->again) {
+		ask(w);
+	}
+}
+
+static void ask(struct waiter *w)
+{
+	w->again = w->asking;
+	if (w->asking)
+		return;
+	w->asking = true;
+	db_query(w->req->server->db, DB_QUERY, &Q_ASSIGNMENT_NEXT,
+		 (struct db_param[]){P_TEXT(request_query(w->req, "host")),
+				     P_I64(w->req->token_host)},
+		 2, DB_DEADLINE_MS, &w->req->pending, on_next, w);
+}
+
+void assignments_wake(void)
+{
+	for (struct waiter *w = waiters; w; w = w->next)
+		ask(w);
+}
+
+void assignments_tick(void)
+{
+	int64_t now = clock_monotonic_ns();
+
+	for (struct waiter *w = waiters; w; w = w->next) {
+		if (w->over || now < w->until_ns)
+			continue;
+		w->over = true;
+		ask(w);
+	}
+}
+
+enum step api_assignment_next(struct request *req)
+{
+	static const char *const names[] = {"host", "wait", NULL};
+	struct waiter *w;
+	struct err err;
+	int64_t wait;
+
+	if (!api_params(req, names))
+		return STEP_DONE;
+	if (!request_query(req, "host"))
+		return reply_fault(req,
+				   &(struct fault){.status = 400,
+						   .slug = "invalid-parameter",
+						   .parameter = "host"},
+				   "host: name the box");
+	if (request_query_i64(req, "wait", 0, 0, WAIT_MAX_S, &wait, &err))
+		return reply_err(req, &err);
+	w = xcalloc(1, sizeof(*w));
+	w->req = req;
+	w->over = !wait;
+	w->until_ns = clock_monotonic_ns() + wait * NS_PER_SEC;
+	w->next = waiters;
+	w->link = &waiters;
+	if (waiters)
+		waiters->link = &w->next;
+	waiters = w;
+	req->ctx = w;
+	req->ctx_free = waiter_free;
+	ask(w);
+	return STEP_WAIT;
+}
+
+/* ---- reports ---- */
+
+static void on_reported(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct request *req = ctx;
+
+	if (err)
+		(void)reply_err(req, err);
+	else if (!db_rows(r))
+		(void)reply_problem(req, 409, "not-running", NULL,
+				    "This assignment is not being carried out (any more).");
+	else
+		(void)reply_json(req, 200,
+				 json_pack("{s:s, s:b}", "state", db_text(r, 0, R_STATE), "cancel",
+					   db_bool(r, 0, R_CANCEL)));
+}
+
+static void body_free(void *ctx)
+{
+	json_decref(ctx);
+}
+
+enum step api_assignment_report(struct request *req)
+{
+	static const char *const none[] = {NULL}, *const members[] = {"state", "text", NULL};
+	static const char *const states[] = {"running", "done", "failed", "refused", "cancelled"};
+	const char *state, *text;
+	bool known = false;
+	json_t *body;
+	int64_t id;
+
+	if (!api_params(req, none) || !api_id(req, "assignment", 'a', &id) ||
+	    !api_body(req, members, &body))
+		return STEP_DONE;
+	req->ctx = body;
+	req->ctx_free = body_free;
+	if (!api_text(req, body, "state", 20, &state) || !api_text(req, body, "text", 2000, &text))
+		return STEP_DONE;
+	for (size_t i = 0; state && i < ARRAY_LEN(states); i++)
+		known |= !strcmp(states[i], state);
+	if (!known)
+		return reply_fault(req,
+				   &(struct fault){.status = 400,
+						   .slug = "invalid-body",
+						   .parameter = "state"},
+				   "state: running, done, failed, refused or cancelled");
+	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_REPORT,
+		 (struct db_param[]){P_I64(id), P_TEXT(state), P_TEXT(text ? text : ""),
+				     P_I64(req->token_host)},
+		 4, DB_DEADLINE_MS, &req->pending, on_reported, req);
+	return STEP_WAIT;
+}
+
+/* ---- lists and taking back ---- */
+
+static json_t *listed_json(const struct db_result *r, size_t i)
+{
+	json_t *plan = json_loads(db_text(r, i, L_PLAN), 0, NULL);
+
+	CHECK(plan);
+	return json_pack("{s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "id",
+			 js_id('a', db_i64(r, i, L_ASSIGNMENT)), "host", db_text(r, i, L_HOST),
+			 "state", db_text(r, i, L_STATE), "text", db_text(r, i, L_TEXT), "cancel",
+			 db_bool(r, i, L_CANCEL), "created", js_time(db_time_ns(r, i, L_CREATED)),
+			 "taken", js_time(db_time_ns(r, i, L_TAKEN)), "seen",
+			 js_time(db_time_ns(r, i, L_SEEN)), "ended",
+			 js_time(db_time_ns(r, i, L_ENDED)), "plan", plan);
+}
+
+static void on_listed(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct request *req = ctx;
+	json_t *items;
+
+	if (err) {
+		(void)reply_err(req, err);
+		return;
+	}
+	items = json_array();
+	for (size_t i = 0; i < db_rows(r); i++)
+		json_array_append_new(items, listed_json(r, i));
+	(void)reply_json(req, 200, json_pack("{s:o, s:n}", "items", items, "next"));
+}
+
+enum step api_assignments(struct request *req)
+{
+	static const char *const none[] = {NULL};
+	int64_t id;
+
+	if (!api_params(req, none) || !api_id(req, "experiment", 'e', &id))
+		return STEP_DONE;
+	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENTS_LIST, (struct db_param[]){P_I64(id)}, 1,
+		 DB_DEADLINE_MS, &req->pending, on_listed, req);
+	return STEP_WAIT;
+}
+
+static void on_cancelled(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct request *req = ctx;
+
+	if (err)
+		(void)reply_err(req, err);
+	else
+		(void)reply_json(req, 200, json_pack("{s:I}", "cancelled", (json_int_t)db_rows(r)));
+}
+
+enum step api_assignments_cancel(struct request *req)
+{
+	static const char *const none[] = {NULL};
+	int64_t id;
+
+	if (!api_params(req, none) || !api_id(req, "experiment", 'e', &id))
+		return STEP_DONE;
+	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_CANCEL, (struct db_param[]){P_I64(id)}, 1,
+		 DB_DEADLINE_MS, &req->pending, on_cancelled, req);
+	return STEP_WAIT;
+}
