@@ -30,6 +30,7 @@ const char agent_conf_help[] =
 	"  --blame WHEN          name what held the CPU in wake-ups later than a time, such as "
 	"50us,\n"
 	"                        auto (the run's own p99.9) or off (default auto)\n"
+	"  --no-experiments      the daemon does not carry out experiments of the server\n"
 	"  --no-shares           do not sample who uses the CPUs\n"
 	"  --no-io               do not measure the latency of block requests\n"
 	"  --no-locks            do not measure waits for contended kernel locks\n"
@@ -68,6 +69,7 @@ void agent_conf_init(struct agent_conf *c)
 		.shares = true,
 		.io = true,
 		.locks = true,
+		.experiments = true,
 		.sync = SYNC_INTERVAL,
 		.spool_bytes_max = 256ull << 20,
 		.spool_free_min = 512ull << 20,
@@ -235,6 +237,7 @@ enum key {
 	K_LOCK,
 	K_BLAME,
 	K_SHARES,
+	K_EXPERIMENTS,
 	K_APP,
 	K_IO,
 	K_LOCKS,
@@ -263,6 +266,7 @@ static const struct {
 	{"housekeeping", K_HOUSEKEEPING, false},
 	{"blame", K_BLAME, false},
 	{"shares", K_SHARES, true},
+	{"experiments", K_EXPERIMENTS, true},
 	{"app", K_APP, false},
 	{"io", K_IO, true},
 	{"locks", K_LOCKS, true},
@@ -330,6 +334,8 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 		return set_flag(&c->use_dma_latency, name, value, reterr);
 	case K_BLAME:
 		return set_blame(c, value, reterr);
+	case K_EXPERIMENTS:
+		return set_flag(&c->experiments, name, value, reterr);
 	case K_SHARES:
 		return set_flag(&c->shares, name, value, reterr);
 	case K_IO:

@@ -35,6 +35,7 @@ struct agent_conf {
 	bool quiet;	      /* no network and no fsync while a measured window is open */
 	bool use_dma_latency; /* hold /dev/cpu_dma_latency at 0 */
 	int64_t blame_ns;     /* threshold of late wake-ups; 0: the run's own p99.9, -1: no blame */
+	bool experiments;     /* the daemon carries out what the server asks for */
 	bool shares;	      /* sample who uses the CPUs */
 	bool io, locks;	      /* latency of block requests; contended kernel locks */
 	struct share_app apps[AGENT_APPS_MAX];

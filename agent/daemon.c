@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <uv.h>
 
+#include "agent/assignments.h"
 #include "agent/command.h"
 #include "agent/delivery.h"
 #include "agent/lock.h"
@@ -33,6 +34,8 @@ struct daemon {
 	struct agent_conf conf;
 	struct spool *spool;
 	struct delivery *delivery;
+	struct assignments *assignments; /* NULL: no server, or not wanted */
+	char *const *options;
 	struct session *session;
 	struct measure_lock lock;
 	enum state state;
@@ -174,6 +177,7 @@ static void stop(struct daemon *d)
 	set_quiet(d, false);
 	uv_close((uv_handle_t *)&d->tick, NULL);
 	stop_signals(d);
+	assignments_close(TAKE(d->assignments));
 	delivery_close(TAKE(d->delivery));
 }
 
@@ -235,9 +239,11 @@ static int open_parts(struct daemon *d, struct err *reterr)
 		return r;
 	conf.spool = d->spool;
 	r = session_open(&conf, &d->session, reterr);
-	if (r)
-		return r;
-	return delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
+	if (!r)
+		r = delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
+	if (!r && d->conf.experiments)
+		r = assignments_open(&d->loop, &d->conf, d->options, &d->assignments, reterr);
+	return r;
 }
 
 static void say_hello(const struct daemon *d)
@@ -289,15 +295,37 @@ static int run_daemon(struct daemon *d, struct err *reterr)
 	return r;
 }
 
+/* Options of `run` that the experiments of a server get, too. */
+static int take_run_option(void *user, int argc, char **argv, struct err *reterr)
+{
+	static const char *const names[] = {"--journal", "--tunables-dir", "--workloads-dir",
+					    "--tune-socket"};
+
+	(void)user;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		size_t len = strlen(names[i]);
+
+		if (strncmp(argv[0], names[i], len) != 0)
+			continue;
+		if (argv[0][len] == '=')
+			return 1;
+		if (!argv[0][len])
+			return argc > 1
+				       ? 2
+				       : err_set(reterr, ERR_INVALID, "%s needs a value", names[i]);
+	}
+	return 0;
+}
+
 int cmd_daemon(int argc, char **argv)
 {
-	struct daemon d = {.lock.fd = -1};
+	struct daemon d = {.lock.fd = -1, .options = argv + 1};
 	bool help;
 	int rest, r;
 	struct err e;
 
 	agent_conf_init(&d.conf);
-	r = agent_conf_args(&d.conf, argc, argv, NULL, NULL, &rest, &help, &e);
+	r = agent_conf_args(&d.conf, argc, argv, take_run_option, NULL, &rest, &help, &e);
 	if (!r && help) {
 		printf("usage: rigstat-agent daemon [OPTIONS]\n\nMeasures all the time and streams "
 		       "to the server.\n\n%s",

@@ -124,6 +124,15 @@ static int set_name(struct run_options *o, const char *value, struct err *reterr
 	return 0;
 }
 
+/* Given when a server made the experiment; else a new one is minted. */
+static int set_uid(struct run_options *o, const char *value, struct err *reterr)
+{
+	if (strlen(value) != 32 || strspn(value, "0123456789abcdef") != 32)
+		return err_set(reterr, ERR_INVALID, "'%.40s' is not 32 hexadecimal digits", value);
+	memcpy(o->x.uid, value, sizeof(o->x.uid));
+	return 0;
+}
+
 static int set_factor(struct run_options *o, const char *value, struct err *reterr)
 {
 	return design_add_factor(&o->x.design, value, reterr);
@@ -204,6 +213,7 @@ static const struct {
 	int (*set)(struct run_options *o, const char *value, struct err *reterr);
 } options[] = {
 	{"experiment", set_name},
+	{"experiment-uid", set_uid},
 	{"factor", set_factor},
 	{"tune", check_tune},
 	{"runs", set_runs},
@@ -317,7 +327,8 @@ static int check_options(struct run_options *o, int argc, char **argv, struct er
 	if (!o->log_dir)
 		o->log_dir = xasprintf("%s/logs", o->agent.spool_dir);
 	o->x.log_dir = o->log_dir;
-	run_mint_uid(o->x.uid);
+	if (!*o->x.uid)
+		run_mint_uid(o->x.uid);
 	return design_make(&o->x.design, reterr);
 }
 

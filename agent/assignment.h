@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a server may ask this box to carry out, turned into arguments of `rigstat-agent run`. Pure.
+ *
+ * The server chooses among the box's own tunables and workloads: whatever could be read as a path,
+ * a sysctl name, a command or another option is refused here, before anything is started. */
+#pragma once
+
+#include "common/err.h"
+
+struct assignment {
+	int64_t id;  /* 0: nothing to do */
+	char **args; /* "--experiment=...", ended by NULL; words_free() */
+};
+
+/* The answer of GET /api/v1/assignments/next. ret->id is set as soon as it is known, so that a
+ * refusal can be reported. Free with assignment_done. */
+int assignment_parse(const char *json, size_t len, struct assignment *ret,
+		     struct err *reterr) MUSTCHECK;
+void assignment_done(struct assignment *a);

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "agent/assignments.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "agent/assignment.h"
+#include "agent/curlloop.h"
+#include "agent/facts.h"
+#include "agent/run_logs.h"
+#include "agent/workload.h"
+#include "common/check.h"
+#include "common/ini.h"
+#include "common/log.h"
+#include "common/parse.h"
+
+#define WAIT_S		  25
+#define ASK_TIMEOUT_NS	  (40 * NS_PER_SEC)
+#define REPORT_TIMEOUT_NS (10 * NS_PER_SEC)
+#define REPORT_EVERY_MS	  10000
+#define REST_MIN_MS	  1000
+#define REST_MAX_MS	  60000
+#define GRACE_NS	  (60 * NS_PER_SEC) /* for the child to end its run and put settings back */
+#define LOG_BYTES_MAX	  (1u << 20)
+#define LOGS_KEPT	  500
+#define TEXT_MAX	  1500
+
+enum state {
+	A_RESTING,   /* the timer, then we ask */
+	A_ASKING,    /* the server's answer, which may take WAIT_S */
+	A_RUNNING,   /* the child's end; the timer, at which we report that it runs */
+	A_REPORTING, /* the server's answer to the final report; or the timer, to try again */
+	A_CLOSING,   /* the child's end and the closing of handles */
+};
+
+struct assignments {
+	uv_loop_t *loop;
+	const struct agent_conf *conf;
+	char *const *options;
+	struct curlloop *curl;
+	uv_timer_t timer;
+	enum state state;
+	uint64_t rest_ms;
+	bool in_flight; /* a request has not been answered ... */
+	bool is_final;	/* ... and it is the final report */
+
+	/* what is being carried out */
+	int64_t id;
+	struct workload *child;
+	struct workload_result ended;
+	bool cancelled;
+	const char *outcome; /* "done", "failed", "refused", "cancelled" */
+	char text[TEXT_MAX];
+
+	struct strbuf url, body;
+	char auth[600];
+};
+
+static void ask(struct assignments *a);
+static void report(struct assignments *a);
+static void on_timer(uv_timer_t *timer);
+
+static void rest(struct assignments *a, enum state state, uint64_t ms)
+{
+	a->state = state;
+	uv_timer_start(&a->timer, on_timer, ms, 0);
+}
+
+/* Full jitter, so that a lab does not come back in step after an outage. */
+static uint64_t next_rest(struct assignments *a)
+{
+	uint32_t random = 0;
+
+	CHECK(getrandom(&random, sizeof(random), 0) == sizeof(random));
+	a->rest_ms = a->rest_ms * 2 < REST_MAX_MS ? a->rest_ms * 2 : REST_MAX_MS;
+	return REST_MIN_MS + random % a->rest_ms;
+}
+
+/* ---- requests ---- */
+
+/* The token file is read each time: a new one counts at once. */
+static void put_auth(struct assignments *a)
+{
+	char token[512];
+	ssize_t n = -1;
+	int fd;
+
+	*a->auth = '\0';
+	if (!a->conf->token_file)
+		return;
+	fd = open(a->conf->token_file, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, token, sizeof(token) - 1);
+		close(fd);
+	}
+	token[n > 0 ? n : 0] = '\0';
+	token[strcspn(token, "\r\n \t")] = '\0';
+	snprintf(a->auth, sizeof(a->auth), "Authorization: Bearer %s", token);
+	explicit_bzero(token, sizeof(token));
+}
+
+static void send_request(struct assignments *a, const char *method, int64_t timeout_ns,
+			 void (*on_answer)(void *user, const struct http_answer *answer))
+{
+	static const char type[] = "Content-Type: application/json";
+	const char *headers[3] = {0};
+	struct http_request r = {
+		.method = method, .url = a->url.data, .headers = headers, .timeout_ns = timeout_ns};
+	struct transport *t = curlloop_transport(a->curl);
+	size_t n = 0;
+
+	put_auth(a);
+	if (*a->auth)
+		headers[n++] = a->auth;
+	if (a->body.len) {
+		headers[n++] = type;
+		r.body = a->body.data;
+		r.body_len = a->body.len;
+	}
+	a->in_flight = true;
+	t->send(t, &r, on_answer, a);
+}
+
+static void put_escaped(struct strbuf *out, const char *s)
+{
+	for (; *s; s++) {
+		if ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') ||
+		    strchr("-._~", *s))
+			strbuf_putc(out, *s);
+		else
+			strbuf_printf(out, "%%%02X", (unsigned char)*s);
+	}
+}
+
+/* ---- the child ---- */
+
+static char *log_path(const struct assignments *a)
+{
+	return xasprintf("%s/logs/assignment-%lld.log", a->conf->spool_dir, (long long)a->id);
+}
+
+static void end_with(struct assignments *a, const char *outcome, const char *text)
+{
+	a->outcome = outcome;
+	snprintf(a->text, sizeof(a->text), "%s", text);
+	if (!text_is_clean(a->text, strlen(a->text)))
+		for (unsigned char *s = (unsigned char *)a->text; *s; s++)
+			if ((*s < 0x20 && *s != '\n' && *s != '\t') || *s >= 0x7f)
+				*s = '?';
+	report(a);
+}
+
+static void on_exit_of_child(void *user, const struct workload_result *r)
+{
+	struct assignments *a = user;
+
+	a->ended = *r;
+}
+
+/* Exit statuses of `rigstat-agent run`: docs/EXPERIMENTS.md. */
+static const char *outcome_of(const struct assignments *a)
+{
+	if (a->cancelled)
+		return "cancelled";
+	switch (a->ended.exit_status) {
+	case 0:
+		return "done";
+	case 3:
+		return "refused";
+	default:
+		return "failed";
+	}
+}
+
+static void finish_close(struct assignments *a);
+
+static void on_end_of_child(void *user)
+{
+	CLEANUP(strbuf_done) struct strbuf tail = {0};
+	struct assignments *a = user;
+
+	workload_tail(a->child, &tail);
+	workload_close(TAKE(a->child));
+	log_info("assignment %lld ended with exit status %d", (long long)a->id,
+		 a->ended.exit_status);
+	if (a->state == A_CLOSING) {
+		finish_close(a);
+		return;
+	}
+	a->state = A_REPORTING;
+	end_with(a, outcome_of(a), tail.len ? tail.data : "it wrote nothing");
+}
+
+/* argv of the child: this program, "run", the daemon's options, the assignment. */
+static char **child_argv(const struct assignments *a, const char *self, char *const *args)
+{
+	size_t n = 0, options = 0, more = 0;
+	char **argv;
+
+	while (a->options[options])
+		options++;
+	while (args[more])
+		more++;
+	argv = xcalloc(options + more + 3, sizeof(*argv));
+	argv[n++] = xstrdup(self);
+	argv[n++] = xstrdup("run");
+	for (size_t i = 0; i < options; i++)
+		argv[n++] = xstrdup(a->options[i]);
+	for (size_t i = 0; i < more; i++)
+		argv[n++] = xstrdup(args[i]);
+	return argv;
+}
+
+static int start_child(struct assignments *a, char *const *args, struct err *reterr)
+{
+	CLEANUP(freep) char *logs = xasprintf("%s/logs", a->conf->spool_dir);
+	CLEANUP(freep) char *path = log_path(a);
+	CLEANUP(words_freep) char **argv = NULL;
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int rc = run_logs_prepare(logs, LOGS_KEPT, reterr);
+	cpu_set_t all;
+
+	if (rc)
+		return rc;
+	memset(&all, 0xff, sizeof(all)); /* not the housekeeping CPUs that we run on */
+	if (n < 0)
+		return err_errno(reterr, errno, "cannot find our own program");
+	self[n] = '\0';
+	argv = child_argv(a, self, args);
+	return workload_start(a->loop,
+			      &(struct workload_conf){.argv = argv,
+						      .cpus = &all,
+						      .log_path = path,
+						      .log_bytes_max = LOG_BYTES_MAX,
+						      .grace_ns = GRACE_NS},
+			      on_exit_of_child, on_end_of_child, a, &a->child, reterr);
+}
+
+static void carry_out(struct assignments *a, const struct assignment *as)
+{
+	struct err err;
+
+	a->cancelled = false;
+	if (start_child(a, as->args, &err)) {
+		log_error("assignment %lld: %s", (long long)a->id, err.text);
+		a->state = A_REPORTING;
+		end_with(a, "failed", err.text);
+		return;
+	}
+	log_info("assignment %lld: an experiment of the server begins", (long long)a->id);
+	a->state = A_RUNNING;
+	report(a);
+}
+
+/* ---- asking ---- */
+
+static void on_assignment(void *user, const struct http_answer *answer)
+{
+	CLEANUP(assignment_done) struct assignment as = {0};
+	struct assignments *a = user;
+	struct err err;
+	int rc;
+
+	a->in_flight = false;
+	if (a->state != A_ASKING)
+		return;
+	if (answer->status != 200) {
+		log_debug("assignments: %s", answer->error ? answer->error : "not answered");
+		rest(a, A_RESTING, answer->status == 404 ? 10 * REST_MAX_MS : next_rest(a));
+		return;
+	}
+	rc = assignment_parse(answer->body, answer->body_len, &as, &err);
+	a->id = as.id;
+	if (rc && !as.id) {
+		log_warn("assignments: %s", err.text);
+		rest(a, A_RESTING, next_rest(a));
+		return;
+	}
+	a->rest_ms = REST_MIN_MS;
+	if (rc) {
+		log_warn("assignment %lld is refused: %s", (long long)as.id, err.text);
+		a->state = A_REPORTING;
+		end_with(a, "refused", err.text);
+	} else if (as.id) {
+		carry_out(a, &as);
+	} else {
+		rest(a, A_RESTING, 100);
+	}
+}
+
+static void ask(struct assignments *a)
+{
+	a->state = A_ASKING;
+	strbuf_clear(&a->url);
+	strbuf_clear(&a->body);
+	strbuf_printf(&a->url, "%s/api/v1/assignments/next?wait=%d&host=", a->conf->server, WAIT_S);
+	put_escaped(&a->url, a->conf->host);
+	send_request(a, "GET", ASK_TIMEOUT_NS, on_assignment);
+}
+
+/* ---- reporting ---- */
+
+static bool wants_cancel(const struct http_answer *answer)
+{
+	return answer->status == 200 && strstr(answer->body, "\"cancel\":true");
+}
+
+static void on_report(void *user, const struct http_answer *answer)
+{
+	struct assignments *a = user;
+	bool known = answer->status >= 200 && answer->status < 500 && answer->status != 429;
+
+	a->in_flight = false;
+	if (a->state == A_RUNNING) {
+		uv_timer_start(&a->timer, on_timer, REPORT_EVERY_MS, 0);
+		/* 409: the server has given this up; going on would measure for nobody */
+		if ((wants_cancel(answer) || answer->status == 409) && !a->cancelled) {
+			log_info("assignment %lld is taken back", (long long)a->id);
+			a->cancelled = true;
+			workload_stop(a->child, false);
+		}
+	} else if (a->state == A_REPORTING && a->is_final && known) {
+		rest(a, A_RESTING, 100);
+	} else if (a->state == A_REPORTING) {
+		uv_timer_start(&a->timer, on_timer, a->is_final ? next_rest(a) : 1, 0);
+	}
+}
+
+/* "running" while the child runs, then how it ended until the server has it. */
+static void report(struct assignments *a)
+{
+	if (a->in_flight) { /* the answer's handler or the timer comes again */
+		uv_timer_start(&a->timer, on_timer, 200, 0);
+		return;
+	}
+	strbuf_clear(&a->url);
+	strbuf_clear(&a->body);
+	strbuf_printf(&a->url, "%s/api/v1/assignments/a_%lld", a->conf->server, (long long)a->id);
+	a->is_final = a->state == A_REPORTING;
+	strbuf_puts(&a->body, "{\"state\":");
+	json_put_string(&a->body, a->state == A_RUNNING ? "running" : a->outcome);
+	strbuf_puts(&a->body, ",\"text\":");
+	json_put_string(&a->body, a->state == A_RUNNING ? "" : a->text);
+	strbuf_putc(&a->body, '}');
+	send_request(a, "POST", REPORT_TIMEOUT_NS, on_report);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct assignments *a = timer->data;
+
+	switch (a->state) {
+	case A_RESTING:
+		ask(a);
+		break;
+	case A_RUNNING:
+	case A_REPORTING:
+		report(a);
+		break;
+	case A_ASKING:
+	case A_CLOSING:
+		break;
+	}
+}
+
+/* ---- life ---- */
+
+int assignments_open(uv_loop_t *loop, const struct agent_conf *conf, char *const *options,
+		     struct assignments **ret, struct err *reterr)
+{
+	const struct curlloop_conf cc = {.ca_file = conf->ca_file,
+					 .user_agent = "rigstat-agent/" RIGSTAT_VERSION};
+	CLEANUP(freep) struct assignments *a = NULL;
+	int rc;
+
+	*ret = NULL;
+	if (!conf->server)
+		return 0;
+	a = xcalloc(1, sizeof(*a));
+	a->loop = loop;
+	a->conf = conf;
+	a->options = options;
+	a->rest_ms = REST_MIN_MS;
+	rc = curlloop_new(loop, &cc, &a->curl, reterr);
+	if (rc)
+		return rc;
+	CHECK(uv_timer_init(loop, &a->timer) == 0);
+	a->timer.data = a;
+	rest(a, A_RESTING, REST_MIN_MS);
+	*ret = TAKE(a);
+	return 0;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	struct assignments *a = handle->data;
+
+	strbuf_done(&a->url);
+	strbuf_done(&a->body);
+	explicit_bzero(a->auth, sizeof(a->auth));
+	free(a);
+}
+
+static void on_curl_closed(void *user)
+{
+	struct assignments *a = user;
+
+	uv_close((uv_handle_t *)&a->timer, on_timer_closed);
+}
+
+static void finish_close(struct assignments *a)
+{
+	curlloop_close(TAKE(a->curl), on_curl_closed, a);
+}
+
+void assignments_close(struct assignments *a)
+{
+	if (!a)
+		return;
+	a->state = A_CLOSING;
+	uv_timer_stop(&a->timer);
+	if (a->child)
+		workload_stop(a->child, false);
+	else
+		finish_close(a);
+}
