@@ -27,6 +27,7 @@
 #define LOG_BYTES_MAX	  (1u << 20)
 #define LOGS_KEPT	  500
 #define TEXT_MAX	  1500
+#define TAIL_LINES	  25
 
 enum state {
 	A_RESTING,   /* the timer, then we ask */
@@ -175,6 +176,22 @@ static const char *outcome_of(const struct assignments *a)
 	}
 }
 
+/* What a person wants to read about it: the line of the summary when all is well, else the last
+ * lines. */
+static const char *essence(const struct assignments *a, struct strbuf *tail)
+{
+	char *end, *line;
+
+	if (!tail->len)
+		return "it wrote nothing";
+	end = strstr(tail->data, " runs ended well");
+	if (!end || a->ended.exit_status != 0)
+		return tail->data;
+	end[strcspn(end, "\n")] = '\0';
+	line = strrchr(tail->data, '\n');
+	return line ? line + 1 : tail->data;
+}
+
 static void finish_close(struct assignments *a);
 
 static void on_end_of_child(void *user)
@@ -182,7 +199,7 @@ static void on_end_of_child(void *user)
 	CLEANUP(strbuf_done) struct strbuf tail = {0};
 	struct assignments *a = user;
 
-	workload_tail(a->child, &tail);
+	workload_tail(a->child, TAIL_LINES, &tail);
 	workload_close(TAKE(a->child));
 	log_info("assignment %lld ended with exit status %d", (long long)a->id,
 		 a->ended.exit_status);
@@ -191,7 +208,7 @@ static void on_end_of_child(void *user)
 		return;
 	}
 	a->state = A_REPORTING;
-	end_with(a, outcome_of(a), tail.len ? tail.data : "it wrote nothing");
+	end_with(a, outcome_of(a), essence(a, &tail));
 }
 
 /* argv of the child: this program, "run", the daemon's options, the assignment. */

@@ -14,6 +14,7 @@
 
 #define LOG_BYTES_MAX (1u << 20)
 #define SETTLE_NS     (2 * NS_PER_SEC)
+#define TAIL_LINES    10
 
 enum state {
 	S_WARMUP,   /* the phase timer; or the workload, which ends too early then */
@@ -341,7 +342,7 @@ static void show_tail(struct experiment *x)
 
 	if (!x->workload || !*x->fault)
 		return;
-	workload_tail(x->workload, &tail);
+	workload_tail(x->workload, TAIL_LINES, &tail);
 	if (tail.len)
 		progress_note(x->parts->progress, "    the workload's last lines (all: %s):\n%s",
 			      path, tail.data);

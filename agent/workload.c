@@ -15,7 +15,6 @@
 #include "common/clock.h"
 
 #define GROUP_POLL_MS 20
-#define TAIL_LINES    10
 
 struct workload {
 	pid_t pid;
@@ -208,9 +207,9 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		uv_read_stop(stream);
 }
 
-void workload_tail(const struct workload *w, struct strbuf *out)
+void workload_tail(const struct workload *w, size_t lines, struct strbuf *out)
 {
-	joblog_tail(&w->log, TAIL_LINES, out);
+	joblog_tail(&w->log, lines, out);
 }
 
 /* ---- life ---- */

@@ -125,6 +125,7 @@ struct waiter {
 };
 
 static struct waiter *waiters; /* loop thread only */
+static bool stopping;
 
 static void waiter_free(void *ctx)
 {
@@ -166,9 +167,10 @@ static void on_next(void *ctx, const struct db_result *r, const struct err *err)
 	struct waiter *w = ctx;
 
 	w->asking = false;
-	if (err) {
+	/* a conflict: another agent of the host was faster, so there is nothing for this one */
+	if (err && err->code != ERR_CONFLICT) {
 		(void)reply_err(w->req, err);
-	} else if (db_rows(r)) {
+	} else if (!err && db_rows(r)) {
 		(void)reply_json(w->req, 200, next_json(r));
 	} else if (w->over) {
 		(void)reply_json(w->req, 200, json_pack("{s:n}", "assignment"));
@@ -200,11 +202,17 @@ void assignments_tick(void)
 	int64_t now = clock_monotonic_ns();
 
 	for (struct waiter *w = waiters; w; w = w->next) {
-		if (w->over || now < w->until_ns)
+		if (w->over || (now < w->until_ns && !stopping))
 			continue;
 		w->over = true;
 		ask(w);
 	}
+}
+
+void assignments_stop(void)
+{
+	stopping = true;
+	assignments_tick();
 }
 
 enum step api_assignment_next(struct request *req)
@@ -226,7 +234,7 @@ enum step api_assignment_next(struct request *req)
 		return reply_err(req, &err);
 	w = xcalloc(1, sizeof(*w));
 	w->req = req;
-	w->over = !wait;
+	w->over = !wait || stopping;
 	w->until_ns = clock_monotonic_ns() + wait * NS_PER_SEC;
 	w->next = waiters;
 	w->link = &waiters;

@@ -6,3 +6,5 @@
 void assignments_wake(void);
 /* Once a second: answers those whose time is over. */
 void assignments_tick(void);
+/* The server stops: every waiting agent is answered now, and none waits any more. */
+void assignments_stop(void);

@@ -78,6 +78,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	p->stopping = true;
 	p->server.ready = false;
 	log_info("stopping on signal %d", number);
+	assignments_stop();
 	http_stop(p->server.http, STOP_GRACE_MS, on_http_idle, p);
 }
 

@@ -18,4 +18,6 @@ create table rigstat.assignment (
 	unique (experiment_id, host_id)
 );
 comment on table rigstat.assignment is 'An experiment that a host is asked to carry out; plan names tunables and a workload of the box, never a path or a command';
+-- One at a time on a box, also when two of its agents ask at the same moment.
+create unique index assignment_one on rigstat.assignment (host_id) where state in ('taken', 'running');
 create index assignment_open on rigstat.assignment (host_id, assignment_id) where state in ('queued', 'taken', 'running');

@@ -20,6 +20,16 @@ run_agent() {
 		--journal "$work/tune.journal" "$@"
 }
 
+# wait_packed EXPERIMENT: until the server has packed what it received (a few seconds)
+wait_packed() {
+	local i
+	for i in $(seq 60); do
+		curl -sS --get "$server/api/v1/runs" --data-urlencode "q=experiment=$1" \
+			--data limit=1000 | grep -q '"state":"running"' || return 0
+		sleep 1
+	done
+}
+
 # compare EXPERIMENT FACTOR A B: the text of the comparison, as it would go to a mailing list
 compare() {
 	curl -sS --get "$server/api/v1/compare" -H 'Accept: text/plain' --data format=text \

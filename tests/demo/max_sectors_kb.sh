@@ -13,5 +13,7 @@ run_agent --experiment "$name" --runs "${RUNS:-5}" --order "${ORDER:-alternate}"
 	--tune "max_sectors_kb=/sys/block/${loop#/dev/}/queue/max_sectors_kb" -- \
 	fio --name=load "--filename=$loop" --rw=randrw --bs=256k --direct=1 --ioengine=libaio \
 	--iodepth=8 --time_based --runtime=3600 --output-format=terse
+sleep 2
+wait_packed "$name"
 compare "$name" max_sectors_kb 64 32
 compare "$name" max_sectors_kb 64 16

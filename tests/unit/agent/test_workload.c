@@ -69,7 +69,7 @@ static void on_end(void *user)
 
 	assert_true(f->exited);
 	f->ended = true;
-	workload_tail(f->w, &f->tail);
+	workload_tail(f->w, 10, &f->tail);
 	workload_close(f->w);
 	uv_timer_stop(&f->timer);
 }
