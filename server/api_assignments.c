@@ -187,7 +187,7 @@ static void ask(struct waiter *w)
 	w->asking = true;
 	db_query(w->req->server->db, DB_QUERY, &Q_ASSIGNMENT_NEXT,
 		 (struct db_param[]){P_TEXT(request_query(w->req, "host")),
-				     P_I64(w->req->token_host)},
+				     P_TEXT(w->req->token_host)},
 		 2, DB_DEADLINE_MS, &w->req->pending, on_next, w);
 }
 
@@ -295,7 +295,7 @@ enum step api_assignment_report(struct request *req)
 				   "state: running, done, failed, refused or cancelled");
 	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_REPORT,
 		 (struct db_param[]){P_I64(id), P_TEXT(state), P_TEXT(text ? text : ""),
-				     P_I64(req->token_host)},
+				     P_TEXT(req->token_host)},
 		 4, DB_DEADLINE_MS, &req->pending, on_reported, req);
 	return STEP_WAIT;
 }

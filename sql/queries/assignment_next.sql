@@ -1,8 +1,8 @@
 -- The next experiment for a host, which is taken by the asking agent. One that was taken before and is no longer
--- reported has failed. $1 host name, $2 host_id of the token or 0.
+-- reported has failed. $1 host name, $2 host that the token is bound to, or ''.
 -- Columns: assignment_id, experiment, uid, design, plan.
 with h as (
-	select host_id from rigstat.host where name = $1::text and ($2::bigint = 0 or host_id = $2::bigint)
+	select host_id from rigstat.host where name = $1::text and ($2::text = '' or name = $2::text)
 ), lost as (
 	update rigstat.assignment a
 	set state = 'failed', text = 'the agent stopped reporting', ended_at = now()
