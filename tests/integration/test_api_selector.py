@@ -64,3 +64,13 @@ def test_many_terms_and_values(api, run):
     api.get("/runs", {"q": q + ",a=1"}, 400)
     worst = ",".join(f"f{i}=1.5..2.5" for i in range(64))
     assert api.get("/runs", {"q": worst})["items"] == []
+
+
+def test_examples_of_the_manual_are_selectors(api, run):
+    text = (ROOT / "docs/man/rigstat-selectors.7").read_text()
+    examples = text.split(".SH EXAMPLES\n.EX\n")[1].split(".EE")[0].splitlines()
+    assert len(examples) >= 5
+    for example in examples:
+        api.get("/runs", {"q": example})
+    problem = api.get("/runs", {"q": "started=>2026-11-01"}, 400)
+    assert text.split(".SH DIAGNOSTICS")[1].split(".EX\n")[1].splitlines()[0] in problem["detail"]
