@@ -76,36 +76,38 @@ static int add_thread(const struct thread *t, struct run *r, int64_t unit, struc
 	return 0;
 }
 
+static int read_lines(struct scan *s, struct thread *threads, size_t *ret_n, struct err *reterr)
+{
+	struct span line;
+	struct thread t;
+
+	while (scan_line(s, &line)) {
+		if (!parse_line(line, &t))
+			continue;
+		if (t.index >= THREADS_MAX)
+			return scan_error(s, NULL, reterr, "more than %d threads", THREADS_MAX);
+		threads[t.index] = t;
+		if ((size_t)t.index >= *ret_n)
+			*ret_n = (size_t)t.index + 1;
+	}
+	return 0;
+}
+
 static int live_read(const char *data, size_t len, const struct import_options *o, struct runs *ret,
 		     struct err *reterr)
 {
-	struct thread *threads = NULL, t;
+	struct thread *threads = xcalloc(THREADS_MAX, sizeof(*threads));
 	struct run *r = import_run(ret, o);
-	size_t n = 0, cap = 0, i;
-	struct span line;
 	struct scan s;
 	int64_t unit;
+	size_t n = 0;
 	int rc = import_unit(r, o, 0, NS_PER_US, "the default of these programs", &unit, reterr);
 
 	scan_init(&s, data, len, o);
-	while (!rc && scan_line(&s, &line)) {
-		if (!parse_line(line, &t))
-			continue;
-		for (i = 0; i < n && threads[i].index != t.index;)
-			i++;
-		if (i == THREADS_MAX) {
-			rc = scan_error(&s, NULL, reterr, "more than %d threads", THREADS_MAX);
-			break;
-		}
-		if (i == n) {
-			GROW(threads, n, cap);
-			n++;
-		}
-		threads[i] = t;
-	}
-	for (i = 0; !rc && i < n; i++)
-		rc = add_thread(&threads[i], r, unit, reterr) ? err_prefix(reterr, "%s: ", s.source)
-							      : 0;
+	rc = rc ? rc : read_lines(&s, threads, &n, reterr);
+	for (size_t i = 0; !rc && i < n; i++)
+		if (add_thread(&threads[i], r, unit, reterr))
+			rc = err_prefix(reterr, "%s: ", s.source);
 	free(threads);
 	if (!rc && n)
 		run_note(

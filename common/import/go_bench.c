@@ -8,8 +8,8 @@
 
 #include <ctype.h>
 
-#define RUNS_MAX  100000
-#define NAMES_MAX 5000
+#define RUNS_MAX  20000
+#define NAMES_MAX 2000
 
 struct go {
 	struct scan scan;

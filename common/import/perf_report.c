@@ -13,11 +13,13 @@
 
 #define APPS_MAX     20000
 #define COLUMNS_MAX  16
+#define SLOTS	     1024
 #define LOST_PERCENT 1 /* more than this and a share means nothing */
 
 struct app {
 	char *name;
 	double weight, samples;
+	size_t next; /* in its hash slot, index + 1; 0 = the last one */
 };
 
 /* One event's shares. */
@@ -25,6 +27,7 @@ struct shares {
 	char *event;
 	struct app *apps;
 	size_t len, cap;
+	size_t slots[SLOTS]; /* hash of the name -> index + 1 */
 	double total, samples, lost;
 	bool by_period, by_percent;
 };
@@ -58,23 +61,45 @@ static void shares_done(struct report *r)
 	free(r->s);
 }
 
+/* FNV-1a */
+static size_t slot_of(struct span name)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < name.len; i++)
+		h = (h ^ (unsigned char)name.p[i]) * 16777619u;
+	return h % SLOTS;
+}
+
+static struct app *find_app(struct shares *s, struct span name)
+{
+	for (size_t i = s->slots[slot_of(name)]; i; i = s->apps[i - 1].next)
+		if (span_is(name, s->apps[i - 1].name))
+			return &s->apps[i - 1];
+	return NULL;
+}
+
+static struct app *new_app(struct shares *s, struct span name)
+{
+	size_t *slot = &s->slots[slot_of(name)];
+	struct app *a;
+
+	GROW(s->apps, s->len, s->cap);
+	a = &s->apps[s->len++];
+	*a = (struct app){.name = span_dup(name), .next = *slot};
+	*slot = s->len;
+	return a;
+}
+
 static int add_weight(struct report *r, struct shares *s, struct span name, double weight,
 		      double samples, struct err *reterr)
 {
-	struct app *a = NULL;
+	struct app *a = find_app(s, name);
 
-	for (size_t i = 0; !a && i < s->len; i++)
-		if (span_is(name, s->apps[i].name))
-			a = &s->apps[i];
-	if (!a) {
-		if (s->len == APPS_MAX)
-			return scan_error(&r->scan, NULL, reterr, "more than %d commands",
-					  APPS_MAX);
-		GROW(s->apps, s->len, s->cap);
-		a = &s->apps[s->len++];
-		a->name = span_dup(name);
-		a->weight = a->samples = 0;
-	}
+	if (!a && s->len == APPS_MAX)
+		return scan_error(&r->scan, NULL, reterr, "more than %d commands", APPS_MAX);
+	if (!a)
+		a = new_app(s, name);
 	a->weight += weight;
 	a->samples += samples;
 	s->total += weight;

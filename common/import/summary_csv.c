@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define LEVELS_MAX 2000
+
 enum column {
 	C_N,
 	C_MIN,
@@ -204,8 +206,11 @@ static int summary_csv_read(const char *data, size_t len, const struct import_op
 		rc = scan_error(&f.t.scan, NULL, reterr,
 				"the header needs columns runs, avg and sdev (also read: min, max, "
 				"range, metric, unit, factor, level, experiment, host)");
-	while (!rc && (rc = csv_row(&f.t, reterr)) == 1)
+	while (!rc && (rc = csv_row(&f.t, reterr)) == 1) {
 		rc = add_row(&f, o, ret, reterr);
+		if (!rc && ret->len > LEVELS_MAX)
+			rc = scan_error(&f.t.scan, NULL, reterr, "more than %d levels", LEVELS_MAX);
+	}
 	for (size_t i = 0; !rc && i < ret->len; i++)
 		run_note(ret->v[i], "summary-only",
 			 "only summaries over runs are known, not the runs themselves: no "
