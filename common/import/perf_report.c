@@ -14,6 +14,7 @@
 #define APPS_MAX     20000
 #define COLUMNS_MAX  16
 #define SLOTS	     1024
+#define TABLES_MAX   64
 #define LOST_PERCENT 1 /* more than this and a share means nothing */
 
 struct app {
@@ -383,6 +384,9 @@ static int report_line(struct report *r, struct report_state *t, struct span lin
 
 	lost_line(line, &t->lost);
 	if (samples_line(line, &event)) {
+		if (r->len == TABLES_MAX)
+			return scan_error(&r->scan, NULL, reterr, "more than %d tables",
+					  TABLES_MAX);
 		t->s = new_shares(r, event);
 		t->s->lost = t->lost;
 		t->has_layout = false;
@@ -525,7 +529,7 @@ static struct shares *shares_of(struct report *r, struct span event)
 	for (size_t i = 0; i < r->len; i++)
 		if (span_is(event, r->s[i].event))
 			return &r->s[i];
-	return r->len < 64 ? new_shares(r, event) : NULL;
+	return r->len < TABLES_MAX ? new_shares(r, event) : NULL;
 }
 
 static int script_line(struct report *r, struct span line, struct err *reterr)
@@ -537,7 +541,7 @@ static int script_line(struct report *r, struct span line, struct err *reterr)
 		return 0;
 	s = shares_of(r, sample.event);
 	if (!s)
-		return scan_error(&r->scan, NULL, reterr, "more than 64 events");
+		return scan_error(&r->scan, NULL, reterr, "more than %d events", TABLES_MAX);
 	if (s->len && s->by_period != sample.has_period)
 		return scan_error(&r->scan, sample.event.p, reterr,
 				  "samples with and without a period in one file");

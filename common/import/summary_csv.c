@@ -203,9 +203,10 @@ static int summary_csv_read(const char *data, size_t len, const struct import_op
 
 	find_columns(&f);
 	if (!rc && !has_needed(&f))
-		rc = scan_error(&f.t.scan, NULL, reterr,
-				"the header needs columns runs, avg and sdev (also read: min, max, "
-				"range, metric, unit, factor, level, experiment, host)");
+		rc = scan_error(
+			&f.t.scan, NULL, reterr,
+			"averages without the number of runs behind them: the header needs columns "
+			"runs, avg and sdev (hyperfine: use --export-json)");
 	while (!rc && (rc = csv_row(&f.t, reterr)) == 1) {
 		rc = add_row(&f, o, ret, reterr);
 		if (!rc && ret->len > LEVELS_MAX)
@@ -231,6 +232,8 @@ static int summary_csv_sniff(const char *data, size_t len)
 		find_columns(&f);
 		if (has_needed(&f))
 			sure = f.column[C_MIN] >= 0 && f.column[C_MAX] >= 0 ? 90 : 70;
+		else if (f.column[C_AVG] >= 0 && f.column[C_SDEV] >= 0)
+			sure = 60; /* summaries, too: read for the sake of the message */
 	}
 	csv_done(&f.t);
 	return sure;

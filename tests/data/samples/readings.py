@@ -860,6 +860,9 @@ inline("hyperfine.json", json.dumps({"results": [
     {"command": "b", "mean": 0.3, "times": [0.3]}]}), format="hyperfine", runs=3,
     factors=[{"command": "a", "n": "4"}, {"command": "a"}, {"command": "b"}], series=[
         {"metric": "elapsed", "unit": "ns", "value": 0.1e9}, {"run": 2, "metric": "elapsed", "value": 0.3e9}])
+inline("hyperfine.csv", """command,mean,stddev,median,user,system,min,max
+true,0.0027,0.0005,0.0026,0.0008,0.0002,0.0022,0.0033
+""", error="averages without the number of runs")
 SYSBENCH = """Latency histogram (values are in milliseconds)
        value  ------------- distribution ------------- count
        1.000 |****************************************  80
