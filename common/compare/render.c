@@ -165,3 +165,52 @@ const char *render_reading(const json_t *row)
 		return "not judged";
 	return r;
 }
+
+void render_wrapped(struct strbuf *out, const char *first, size_t indent, const char *text)
+{
+	size_t column = strlen(first), len;
+	bool at_start = true;
+
+	strbuf_puts(out, first);
+	for (; *text; text += len) {
+		while (*text == ' ' || *text == '\n')
+			text++;
+		len = strcspn(text, " \n");
+		if (!len)
+			break;
+		if (!at_start && column + 1 + len > RENDER_COLUMNS) {
+			strbuf_printf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			at_start = true;
+		}
+		if (!at_start) {
+			strbuf_putc(out, ' ');
+			column++;
+		}
+		for (size_t i = 0; i < len && column < RENDER_COLUMNS; i++, column++)
+			strbuf_putc(out, text[i] >= ' ' && text[i] < 127 ? text[i] : '?');
+		at_start = false;
+	}
+	strbuf_putc(out, '\n');
+}
+
+void render_line(struct strbuf *out, struct strbuf *line)
+{
+	size_t len = line->len < RENDER_COLUMNS ? line->len : RENDER_COLUMNS;
+
+	while (len && line->data[len - 1] == ' ')
+		len--;
+	for (size_t i = 0; i < len; i++)
+		strbuf_putc(out, line->data[i] >= ' ' && line->data[i] < 127 ? line->data[i] : '?');
+	strbuf_putc(out, '\n');
+	strbuf_clear(line);
+}
+
+void render_markdown_text(struct strbuf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("\\`*_[]|<>#~", *text))
+			strbuf_putc(out, '\\');
+		strbuf_putc(out, *text == '\n' || *text == '\r' ? ' ' : *text);
+	}
+}

@@ -26,3 +26,12 @@ const char *render_reading(const json_t *row);
 /* What held the CPU in late wake-ups; nothing when no box recorded it. */
 void render_blame_text(const json_t *item, struct strbuf *out);
 void render_blame_markdown(const json_t *item, struct strbuf *out);
+
+#define RENDER_COLUMNS 76
+/* Words wrapped at RENDER_COLUMNS; the first line begins with `first`, later ones with `indent`
+ * blanks. Bytes that are not ASCII become '?'; a word longer than a line is cut. */
+void render_wrapped(struct strbuf *out, const char *first, size_t indent, const char *text);
+/* One line of a table: ASCII, cut at RENDER_COLUMNS, no blanks at its end. Empties `line`. */
+void render_line(struct strbuf *out, struct strbuf *line);
+/* Text from people in Markdown: what Markdown or HTML would act on is escaped. */
+void render_markdown_text(struct strbuf *out, const char *text);

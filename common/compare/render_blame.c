@@ -52,6 +52,7 @@ static bool shown(const json_t *cause, size_t i)
 
 void render_blame_text(const json_t *item, struct strbuf *out)
 {
+	CLEANUP(strbuf_done) struct strbuf line = {0};
 	const json_t *b = blame_of(item);
 	const char *letter = render_letter(item, "b");
 	char share[2][16], per_hour[2][24];
@@ -61,20 +62,23 @@ void render_blame_text(const json_t *item, struct strbuf *out)
 	if (!b)
 		return;
 	(void)snprintf(per_hour[1], sizeof(per_hour[1]), "%s /h", letter);
-	strbuf_printf(out, "%-30s %8s %8s %9s %9s\n", "late wake-ups were held by", "A", letter,
+	strbuf_printf(&line, "%-27s %7s %7s %8s %8s", "late wake-ups were held by", "A", letter,
 		      "A /h", per_hour[1]);
+	render_line(out, &line);
 	json_array_foreach(json_object_get(b, "causes"), i, cause)
 	{
 		if (!shown(cause, i))
 			continue;
-		strbuf_printf(out, "  %-28.28s %8s %8s %9s %9s    %s\n", render_str(cause, "name"),
+		strbuf_printf(&line, "  %-25.25s %7s %7s %8s %8s  %s", render_str(cause, "name"),
 			      percent(render_num(cause, "a_share"), share[0], sizeof(share[0])),
 			      percent(render_num(cause, "b_share"), share[1], sizeof(share[1])),
 			      rate(cause, "a_per_hour", per_hour[0], sizeof(per_hour[0])),
 			      rate(cause, "b_per_hour", per_hour[1], sizeof(per_hour[1])),
 			      reading(cause));
+		render_line(out, &line);
 	}
-	strbuf_printf(out, "  of the lateness read: %s\n", render_str(b, "basis"));
+	strbuf_printf(&line, "of the lateness read: %s", render_str(b, "basis"));
+	render_wrapped(out, "  ", 4, line.data);
 }
 
 void render_blame_markdown(const json_t *item, struct strbuf *out)
@@ -92,12 +96,16 @@ void render_blame_markdown(const json_t *item, struct strbuf *out)
 	{
 		if (!shown(cause, i))
 			continue;
-		strbuf_printf(out, "| `%s` | %s | %s | %s | %s | %s |\n", render_str(cause, "name"),
+		strbuf_puts(out, "| ");
+		render_markdown_text(out, render_str(cause, "name"));
+		strbuf_printf(out, " | %s | %s | %s | %s | %s |\n",
 			      percent(render_num(cause, "a_share"), share[0], sizeof(share[0])),
 			      percent(render_num(cause, "b_share"), share[1], sizeof(share[1])),
 			      rate(cause, "a_per_hour", per_hour[0], sizeof(per_hour[0])),
 			      rate(cause, "b_per_hour", per_hour[1], sizeof(per_hour[1])),
 			      reading(cause));
 	}
-	strbuf_printf(out, "\nShares of the lateness that was read: %s.\n", render_str(b, "basis"));
+	strbuf_puts(out, "\nShares of the lateness that was read: ");
+	render_markdown_text(out, render_str(b, "basis"));
+	strbuf_puts(out, ".\n");
 }

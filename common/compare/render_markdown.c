@@ -6,23 +6,13 @@
 #include "common/compare/compare.h"
 #include "common/compare/render.h"
 
-/* Names come from people: what Markdown or HTML would act on is escaped. */
-static void put_text(struct strbuf *out, const char *text)
-{
-	for (; *text; text++) {
-		if (strchr("\\`*_[]|<>#~", *text))
-			strbuf_putc(out, '\\');
-		strbuf_putc(out, *text == '\n' || *text == '\r' ? ' ' : *text);
-	}
-}
-
 static void put_side(const json_t *item, const char *key, struct strbuf *out)
 {
 	CLEANUP(strbuf_done) struct strbuf facts = {0};
 	const json_t *side = json_object_get(item, key);
 
 	strbuf_printf(out, "- **%s** ", render_letter(item, key));
-	put_text(out, render_str(side, "name"));
+	render_markdown_text(out, render_str(side, "name"));
 	render_side_facts(side, &facts);
 	strbuf_printf(out, ": %s\n", facts.data);
 }
@@ -77,7 +67,7 @@ static void put_list(const json_t *reasons, struct strbuf *out)
 	json_array_foreach(reasons, i, reason)
 	{
 		strbuf_puts(out, "- ");
-		put_text(out, render_str(reason, "text"));
+		render_markdown_text(out, render_str(reason, "text"));
 		strbuf_putc(out, '\n');
 	}
 }
@@ -90,9 +80,9 @@ static void put_item(const json_t *item, struct strbuf *out)
 	json_t *row;
 
 	strbuf_puts(out, "### ");
-	put_text(out, render_str(json_object_get(item, "metric"), "title"));
+	render_markdown_text(out, render_str(json_object_get(item, "metric"), "title"));
 	strbuf_printf(out, ": %s\n\n", render_str(v, "word"));
-	put_text(out, render_str(v, "sentence"));
+	render_markdown_text(out, render_str(v, "sentence"));
 	strbuf_puts(out, "\n\n");
 	put_side(item, "a", out);
 	put_side(item, "b", out);
@@ -106,13 +96,13 @@ static void put_item(const json_t *item, struct strbuf *out)
 	render_environment(item, &env);
 	if (tail.len) {
 		strbuf_putc(out, '\n');
-		put_text(out, tail.data);
+		render_markdown_text(out, tail.data);
 		strbuf_putc(out, '\n');
 	}
 	render_blame_markdown(item, out);
 	if (env.len) {
 		strbuf_puts(out, "\nEnvironment: ");
-		put_text(out, env.data);
+		render_markdown_text(out, env.data);
 		strbuf_putc(out, '\n');
 	}
 }
@@ -130,9 +120,9 @@ static void put_gate(const json_t *doc, struct strbuf *out)
 	json_array_foreach(json_object_get(gate, "rules"), i, rule)
 	{
 		strbuf_puts(out, "| ");
-		put_text(out, render_str(rule, "rule"));
+		render_markdown_text(out, render_str(rule, "rule"));
 		strbuf_printf(out, " | %s | ", render_str(rule, "result"));
-		put_text(out, render_str(rule, "why"));
+		render_markdown_text(out, render_str(rule, "why"));
 		strbuf_puts(out, " |\n");
 	}
 }

@@ -6,37 +6,7 @@
 #include "common/compare/compare.h"
 #include "common/compare/render.h"
 
-#define COLUMNS 76
-
-/* Words wrapped at COLUMNS; the first line begins at `first`, later ones at `indent`. Bytes that
- * are not ASCII become '?'; a word longer than a line is cut. */
-static void put_wrapped(struct strbuf *out, const char *first, size_t indent, const char *text)
-{
-	size_t column = strlen(first), len;
-	bool at_start = true;
-
-	strbuf_puts(out, first);
-	for (; *text; text += len) {
-		while (*text == ' ' || *text == '\n')
-			text++;
-		len = strcspn(text, " \n");
-		if (!len)
-			break;
-		if (!at_start && column + 1 + len > COLUMNS) {
-			strbuf_printf(out, "\n%*s", (int)indent, "");
-			column = indent;
-			at_start = true;
-		}
-		if (!at_start) {
-			strbuf_putc(out, ' ');
-			column++;
-		}
-		for (size_t i = 0; i < len && column < COLUMNS; i++, column++)
-			strbuf_putc(out, text[i] >= ' ' && text[i] < 127 ? text[i] : '?');
-		at_start = false;
-	}
-	strbuf_putc(out, '\n');
-}
+#define COLUMNS RENDER_COLUMNS
 
 static void put_side(const json_t *item, const char *key, struct strbuf *out)
 {
@@ -51,7 +21,7 @@ static void put_side(const json_t *item, const char *key, struct strbuf *out)
 	strbuf_puts(&text, ": ");
 	render_side_facts(side, &text);
 	snprintf(first, sizeof(first), "%s  ", render_letter(item, key));
-	put_wrapped(out, first, 3, text.data);
+	render_wrapped(out, first, 3, text.data);
 }
 
 static const char *direction_words(const char *better)
@@ -71,9 +41,9 @@ static void put_metric(const json_t *item, struct strbuf *out)
 		      direction_words(render_str(m, "better")),
 		      format_percent(render_num(m, "margin_rel"), false, margin, sizeof(margin)),
 		      render_num(item, "confidence") * 100);
-	put_wrapped(out, "", 3, text.data);
+	render_wrapped(out, "", 3, text.data);
 	if (*render_str(json_object_get(item, "design"), "text"))
-		put_wrapped(out, "", 3, render_str(json_object_get(item, "design"), "text"));
+		render_wrapped(out, "", 3, render_str(json_object_get(item, "design"), "text"));
 }
 
 static void put_cells(const json_t *side, struct scale s, double typical, struct strbuf *out)
@@ -111,19 +81,6 @@ static void put_relative(const json_t *delta, struct strbuf *out)
 		strbuf_printf(out, " [%s,%s]", lo, hi);
 }
 
-/* One line of a table: ASCII, cut at COLUMNS, no blanks at its end. Empties `line`. */
-static void put_line(struct strbuf *out, struct strbuf *line)
-{
-	size_t len = line->len < COLUMNS ? line->len : COLUMNS;
-
-	while (len && line->data[len - 1] == ' ')
-		len--;
-	for (size_t i = 0; i < len; i++)
-		strbuf_putc(out, line->data[i] >= ' ' && line->data[i] < 127 ? line->data[i] : '?');
-	strbuf_putc(out, '\n');
-	strbuf_clear(line);
-}
-
 static void put_row(const json_t *item, const json_t *row, struct strbuf *out)
 {
 	const json_t *delta = json_object_get(row, "delta");
@@ -135,7 +92,7 @@ static void put_row(const json_t *item, const json_t *row, struct strbuf *out)
 	strbuf_printf(&line, "%-11.11s%s", render_str(row, "stat"), render_letter(item, "a"));
 	put_cells(json_object_get(row, "a"), s, typical, &line);
 	put_relative(delta, &line);
-	put_line(out, &line);
+	render_line(out, &line);
 	strbuf_printf(&line, "%10.10s %s", s.unit, render_letter(item, "b"));
 	put_cells(json_object_get(row, "b"), s, typical, &line);
 	format_scaled(s, change, typical, cell, sizeof(cell));
@@ -144,7 +101,7 @@ static void put_row(const json_t *item, const json_t *row, struct strbuf *out)
 		      : change < 0 ? ""
 				   : " ",
 		      isnan(change) ? "" : cell, render_reading(row));
-	put_line(out, &line);
+	render_line(out, &line);
 }
 
 static void put_cautions(const json_t *item, struct strbuf *out)
@@ -159,7 +116,7 @@ static void put_cautions(const json_t *item, struct strbuf *out)
 		if (json_is_null(json_object_get(row, "caution")))
 			continue;
 		strbuf_printf(&text, "%s: %s", render_str(row, "stat"), render_str(row, "caution"));
-		put_wrapped(out, "note: ", 6, text.data);
+		render_wrapped(out, "note: ", 6, text.data);
 	}
 }
 
@@ -183,7 +140,7 @@ static void put_mde(const json_t *item, struct strbuf *out)
 		if (!isnan(mde))
 			strbuf_printf(&text, "; a change of %s would be seen 4 times in 5",
 				      format_percent(mde, false, size, sizeof(size)));
-		put_wrapped(out, "test: ", 6, text.data);
+		render_wrapped(out, "test: ", 6, text.data);
 	}
 }
 
@@ -202,7 +159,7 @@ static void put_hosts(const json_t *item, struct strbuf *out)
 		strbuf_printf(&line, "  %-20.20s", render_str(h, "host"));
 		put_relative(json_object_get(h, "delta"), &line);
 		strbuf_printf(&line, "  %s", render_reading(h));
-		put_line(out, &line);
+		render_line(out, &line);
 	}
 }
 
@@ -213,9 +170,9 @@ static void put_verdict(const json_t *item, struct strbuf *out)
 	json_t *reason;
 
 	strbuf_printf(out, "verdict: %s\n", render_str(v, "word"));
-	put_wrapped(out, "  ", 2, render_str(v, "sentence"));
+	render_wrapped(out, "  ", 2, render_str(v, "sentence"));
 	json_array_foreach(json_object_get(v, "reasons"), i, reason)
-		put_wrapped(out, "  - ", 4, render_str(reason, "text"));
+		render_wrapped(out, "  - ", 4, render_str(reason, "text"));
 }
 
 static void put_rest(const json_t *item, struct strbuf *out)
@@ -225,13 +182,13 @@ static void put_rest(const json_t *item, struct strbuf *out)
 
 	render_tail(item, &tail);
 	if (tail.len)
-		put_wrapped(out, "", 2, tail.data);
+		render_wrapped(out, "", 2, tail.data);
 	render_blame_text(item, out);
 	if (json_is_object(guess))
-		put_wrapped(out, "", 2, render_str(guess, "text"));
+		render_wrapped(out, "", 2, render_str(guess, "text"));
 	render_environment(item, &env);
 	if (env.len)
-		put_wrapped(out, "environment: ", 2, env.data);
+		render_wrapped(out, "environment: ", 2, env.data);
 }
 
 /* A side without a partner: what it measured. */
@@ -253,7 +210,7 @@ static void put_single(const json_t *item, struct strbuf *out)
 		strbuf_printf(&line, "%-12.12s", render_str(row, "stat"));
 		put_cells(json_object_get(row, "b"), s, typical, &line);
 		strbuf_printf(&line, " %s", s.unit);
-		put_line(out, &line);
+		render_line(out, &line);
 	}
 	strbuf_putc(out, '\n');
 }
@@ -292,7 +249,7 @@ static void put_overview(const json_t *doc, struct strbuf *out)
 	strbuf_printf(&line, " %9s", "A");
 	for (size_t i = 0; (item = render_item(doc, i)); i++)
 		strbuf_printf(&line, " %9s", render_letter(item, "b"));
-	put_line(out, &line);
+	render_line(out, &line);
 	json_array_foreach(json_object_get(first, "rows"), k, row)
 	{
 		char cell[40];
@@ -309,7 +266,7 @@ static void put_overview(const json_t *doc, struct strbuf *out)
 			strbuf_printf(&line, " %9s",
 				      format_scaled(s, v, typical, cell, sizeof(cell)));
 		}
-		put_line(out, &line);
+		render_line(out, &line);
 	}
 }
 
@@ -319,9 +276,9 @@ static void put_trend(const json_t *doc, struct strbuf *out)
 	const json_t *guess = json_object_get(doc, "prediction");
 
 	if (json_is_object(trend))
-		put_wrapped(out, "trend: ", 7, render_str(trend, "text"));
+		render_wrapped(out, "trend: ", 7, render_str(trend, "text"));
 	if (json_is_object(guess))
-		put_wrapped(out, "hypothesis: ", 7, render_str(guess, "text"));
+		render_wrapped(out, "hypothesis: ", 7, render_str(guess, "text"));
 }
 
 static void put_gate(const json_t *doc, struct strbuf *out)
@@ -339,7 +296,7 @@ static void put_gate(const json_t *doc, struct strbuf *out)
 
 		strbuf_printf(&text, "%s: %s: %s", render_str(rule, "rule"),
 			      render_str(rule, "result"), render_str(rule, "why"));
-		put_wrapped(out, "  - ", 4, text.data);
+		render_wrapped(out, "  - ", 4, text.data);
 	}
 }
 

@@ -93,6 +93,25 @@ static void add_series(struct reader *r, struct run *run)
 					      b & 4,   b & 8,	 b & 16,   b & 32};
 }
 
+/* What held the CPU, as the agent's values say it. */
+static void add_blame(struct reader *r, struct run *run)
+{
+	static const char *const causes[] = {"irq vda", "task a|b`<i>", "softirq \xc2\xb5"};
+	static const char *const totals[] = {"breaches", "breaches_read", "breach_threshold"};
+
+	for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
+		struct series *s = run_add_series(run, "blame_share", SERIES_VALUE, "%");
+
+		labels_set(&s->labels, "cause", causes[i]);
+		s->value = value(r);
+		s = run_add_series(run, "blame_breaches", SERIES_VALUE, "1/h");
+		labels_set(&s->labels, "cause", causes[i]);
+		s->value = value(r);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
+		run_add_series(run, totals[i], SERIES_VALUE, "1")->value = value(r);
+}
+
 static struct run *make_run(struct reader *r)
 {
 	static const char *const hosts[] = {NULL, "box1", "box2", "box3"};
@@ -116,6 +135,8 @@ static struct run *make_run(struct reader *r)
 					     byte(r) & 1 ? "6.1" : "6.2");
 	for (unsigned int n = 1 + byte(r) % 64 / 60; n--;)
 		add_series(r, run);
+	if (byte(r) < 16)
+		add_blame(r, run);
 	return run;
 }
 
