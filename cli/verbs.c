@@ -10,6 +10,7 @@ const struct verb verbs[] = {
 	{"hosts", "test boxes of a server", verb_hosts_help, verb_hosts},
 	{"runs", "runs of a server, by selector", verb_runs_help, verb_runs},
 	{"experiments", "experiments of a server", verb_experiments_help, verb_experiments},
+	{"experiment", "asks test boxes to carry one out", verb_experiment_help, verb_experiment},
 	{"pin", "keeps a comparison of a server as it is now", verb_pin_help, verb_pin},
 	{"show", "what a file says and what was inferred from it", verb_show_help, verb_show},
 	{"import", "files, folders and archives to the server", verb_import_help, verb_import},

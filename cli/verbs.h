@@ -20,6 +20,8 @@ int verb_runs(int argc, char **argv);
 extern const char verb_runs_help[];
 int verb_experiments(int argc, char **argv);
 extern const char verb_experiments_help[];
+int verb_experiment(int argc, char **argv);
+extern const char verb_experiment_help[];
 int verb_pin(int argc, char **argv);
 extern const char verb_pin_help[];
 int verb_show(int argc, char **argv);

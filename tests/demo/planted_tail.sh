@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 name=${NAME:-planted-$(date +%H%M%S)}
-run_agent --experiment "$name" --runs "${RUNS:-5}" --order abba --warmup 1s \
+run_agent --experiment "$name" --runs "${RUNS:-6}" --order abba --warmup 1s \
 	--duration "${DURATION:-10s}" --cpus 1 --housekeeping 0 --factor spinner=off,on -- \
 	/usr/bin/python3 "$root/tests/demo/spinner.py" 1
 sleep 2

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The workload of planted_tail.sh: sleeps; with RIGSTAT_FACTOR_SPINNER=on it holds one CPU as
-SCHED_FIFO 99 for 5 ms ten times a second, in every second pair of seconds only."""
+SCHED_FIFO 99 for 10 ms ten times a second, in every second pair of seconds only."""
 import os
 import sys
 import time
 
-BURST_S, EVERY_S = 0.005, 0.1
+BURST_S, EVERY_S = 0.01, 0.1
 
 if os.environ["RIGSTAT_FACTOR_SPINNER"] != "on":
     time.sleep(3600)

@@ -139,6 +139,34 @@ def test_the_daemon_stops_while_it_runs(server, box):
     assert SETTING.read_text().strip() != "3"
 
 
+def rigstat(server, *args, status=0):
+    done = subprocess.run([binary("rigstat"), "experiment", *args, "--server", f"http://{server.address}"],
+                          capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_command_line(server, box):
+    out = rigstat(server, "start", "cli", "--host", HOST, "--factor", "stat=3,4", "--tune", "stat=stat",
+                  "--workload", "nap", "--runs", "1", "--warmup", "100ms", "--duration", "1s", "--wait")
+    assert "is queued for 1 boxes" in out and f"{HOST}  done: experiment cli: 2 of 2 runs ended well" in out
+    out = rigstat(server, "start", "cli", "--host", HOST, "--workload", "unknown", "--wait", status=1)
+    assert f"{HOST}  refused: " in out
+    waiting = json.loads(rigstat(server, "start", "cli", "--host", HOST, "--runs", "3", "--json"))
+    assert "1 boxes are told to stop" in rigstat(server, "cancel", waiting["id"])
+    assert "cancelled" in rigstat(server, "status", waiting["id"], "--wait", status=1)
+
+
+def test_the_command_line_says_what_is_wrong(server):
+    known_host(server)
+    assert "one of them has never reported" in rigstat(server, "start", "x", "--host", "nobody", status=3)
+    assert "write NAME=LEVEL" in rigstat(server, "start", "x", "--host", HOST, "--factor", "f", status=3)
+    assert "no --factor g" in rigstat(server, "start", "x", "--host", HOST, "--tune", "g=t", status=3)
+    assert "not a path" in rigstat(server, "start", "x", "--host", HOST, "--factor", "f=1", "--tune",
+                                   "f=/sys/x", status=3)
+    assert "none of start" in rigstat(server, "begin", "x", status=3)
+
+
 def known_host(server):
     server.sql(f"insert into rigstat.host (name) values ('{HOST}')")
 
