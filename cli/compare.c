@@ -17,7 +17,7 @@ const char verb_compare_help[] =
 	"CSV with a header (order, block, host, factors, metrics), plain columns of numbers\n"
 	"(one run a line). The first side is the reference; up to six sides.\n"
 	"\n"
-	"  --metric NAME         what to compare; else the best known one that both have\n"
+	"  --metric NAME|all     what to compare; else the best known one that both have\n"
 	"  --stat LIST           rows: mean,min,max,sdev,p50,p99.9,over(47us)\n"
 	"  --primary STAT        the statistic that sets the verdict\n"
 	"  --margin 1%           smallest change worth caring about\n"
@@ -52,6 +52,22 @@ static int from_server(struct request *rq)
 	return cli_print(&answer.body);
 }
 
+/* What else could have been compared, said where it does not disturb the result. */
+static void mention_others(const json_t *doc)
+{
+	const json_t *items = json_object_get(doc, "items");
+	const json_t *first = items ? json_array_get(items, 0) : doc, *name;
+	const json_t *others = json_object_get(json_object_get(first, "metric"), "others");
+	size_t i;
+
+	if (!json_array_size(others))
+		return;
+	fputs("rigstat: both sides also have ", stderr);
+	json_array_foreach(others, i, name)
+		fprintf(stderr, "%s%s", i ? ", " : "", json_string_value(name));
+	fputs(" (--metric NAME, or --metric all)\n", stderr);
+}
+
 static int offline(struct request *rq)
 {
 	json_t *doc;
@@ -65,6 +81,8 @@ static int offline(struct request *rq)
 	if (request_compare(rq, &doc, &e) < 0)
 		return cli_fail(&e);
 	status = request_print(rq, doc);
+	if (!rq->o.metric && !rq->all_metrics)
+		mention_others(doc);
 	json_decref(doc);
 	return status;
 }

@@ -207,7 +207,8 @@ static int set_option(struct request *rq, int id, const char *value, struct err 
 		return parse_pair(value, "--set", &rq->sides.request[id - OPT_SET].factors, reterr);
 	switch (id) {
 	case OPT_METRIC:
-		rq->o.metric = value;
+		rq->all_metrics = !strcmp(value, "all");
+		rq->o.metric = rq->all_metrics ? NULL : value;
 		return 0;
 	case OPT_STAT:
 		return add_words(rq->stats, &rq->stats_len, STATS_MAX, "statistic", value, reterr);
@@ -319,18 +320,57 @@ int request_read(struct request *rq, struct err *reterr)
 	return sides_read(&rq->sides, &rq->import, rq->by, rq->single, reterr);
 }
 
-int request_compare(struct request *rq, json_t **ret, struct err *reterr)
+static int compare_one(struct request *rq, json_t **ret, struct err *reterr)
 {
 	const struct compare_side *side = rq->sides.side;
-	int r = side[0].runs ? 0 : request_read(rq, reterr);
 
-	if (r < 0)
-		return r;
 	if (rq->sides.n == 1)
 		return compare_single(&side[0], &rq->o, ret, reterr);
 	if (rq->sides.n == 2)
 		return compare_document(&side[0], &side[1], &rq->o, ret, reterr);
 	return compare_many(side, rq->sides.n, &rq->o, ret, reterr);
+}
+
+/* One document a metric, of two sides: {"items": [...]}. */
+static int compare_all(struct request *rq, json_t **ret, struct err *reterr)
+{
+	json_t *doc, *others, *name, *items;
+	size_t i;
+	int r;
+
+	if (rq->sides.n != 2)
+		return err_set(reterr, ERR_INVALID, "--metric all compares two sides, not %zu",
+			       rq->sides.n);
+	r = compare_one(rq, &doc, reterr);
+	if (r < 0)
+		return r;
+	items = json_array();
+	others = json_incref(json_object_get(json_object_get(doc, "metric"), "others"));
+	json_array_append_new(items, doc);
+	json_array_foreach(others, i, name)
+	{
+		rq->o.metric = json_string_value(name);
+		r = compare_one(rq, &doc, reterr);
+		if (r < 0) {
+			/* Such as a distribution in one run and a number in another. */
+			fprintf(stderr, "rigstat: %s: %s\n", rq->o.metric, reterr->text);
+			continue;
+		}
+		json_array_append_new(items, doc);
+	}
+	rq->o.metric = NULL;
+	json_decref(others);
+	*ret = json_pack("{s:o}", "items", items);
+	return 0;
+}
+
+int request_compare(struct request *rq, json_t **ret, struct err *reterr)
+{
+	int r = rq->sides.side[0].runs ? 0 : request_read(rq, reterr);
+
+	if (r < 0)
+		return r;
+	return rq->all_metrics ? compare_all(rq, ret, reterr) : compare_one(rq, ret, reterr);
 }
 
 static void add_parameter(struct strbuf *url, const char *key, const char *value)

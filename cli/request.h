@@ -20,6 +20,7 @@ struct request {
 	const char *by, *server, *chart;
 	const char *margin, *confidence, *threshold; /* as given, for the server */
 	enum output output;
+	bool all_metrics; /* --metric all */
 	bool dark;
 	/* gate */
 	char *rules[RULES_MAX];

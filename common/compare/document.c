@@ -315,9 +315,10 @@ static json_t *hosts_table(const struct cmp *c)
 
 static json_t *metric_json(const struct cmp *c)
 {
-	return PACK("{s:s,s:s,s:s,s:s,s:o,s:s}", "name", c->metric.name, "title", c->title, "unit",
-		    c->metric.unit, "better", better_name(c->metric.better), "margin_rel",
-		    json_num(c->margin), "primary", c->rows[c->primary].stat.name);
+	return PACK("{s:o,s:s,s:s,s:s,s:s,s:o,s:s}", "others", other_metrics(c), "name",
+		    c->metric.name, "title", c->title, "unit", c->metric.unit, "better",
+		    better_name(c->metric.better), "margin_rel", json_num(c->margin), "primary",
+		    c->rows[c->primary].stat.name);
 }
 
 static json_t *verdict_json(const struct cmp *c)

@@ -171,6 +171,8 @@ void cmp_reason(struct cmp *c, const char *code, const char *fmt, ...) PRINTF(3,
 void cmp_done(struct cmp *c);
 
 int resolve_request(struct cmp *c, struct err *reterr) MUSTCHECK;
+/* Names of the metrics that both sides have besides the one compared. */
+json_t *other_metrics(const struct cmp *c);
 void find_hosts_and_factors(struct cmp *c);
 
 int side_collect(struct cmp *c, struct err *reterr) MUSTCHECK;

@@ -90,8 +90,25 @@ static void put_tail_side(const json_t *item, const char *key, struct strbuf *ou
 		      format_count((uint64_t)render_num(side, "samples"), all, sizeof(all)),
 		      format_value("share", render_num(side, "exceedance"), share, sizeof(share)));
 	if (!isnan(rate))
-		strbuf_printf(out, ", %.4g an hour", rate);
+		strbuf_printf(out, rate >= 100 ? ", %.0f an hour" : ", %.3g an hour", rate);
 	strbuf_putc(out, ')');
+}
+
+static void put_return_level(const json_t *item, const json_t *tail, struct strbuf *out)
+{
+	const json_t *level = json_object_get(tail, "return_level");
+	const char *unit = render_str(json_object_get(item, "metric"), "unit");
+	double a = render_num(json_object_get(level, "a"), "lo");
+	double b = render_num(json_object_get(level, "b"), "lo");
+	char ta[40], tb[40];
+
+	if (isnan(a) || isnan(b))
+		return;
+	strbuf_printf(out, " Exceeded about once a%s %s: %s %s, %s %s.",
+		      !strcmp(render_str(level, "per"), "hour") ? "n" : "",
+		      render_str(level, "per"), render_letter(item, "a"),
+		      format_value(unit, a, ta, sizeof(ta)), render_letter(item, "b"),
+		      format_value(unit, b, tb, sizeof(tb)));
 }
 
 /* Single runs: the interval that counting alone allows, called what it is. */
@@ -124,6 +141,7 @@ void render_tail(const json_t *item, struct strbuf *out)
 	put_tail_side(item, "b", out);
 	strbuf_puts(out, ".");
 	put_naive_ratio(tail, out);
+	put_return_level(item, tail, out);
 	if (strcmp(render_str(tail, "basis"), "given") != 0)
 		strbuf_printf(out, " Threshold: %s.", render_str(tail, "basis"));
 }

@@ -304,7 +304,7 @@ void compare_render_text(const json_t *doc, struct strbuf *out)
 {
 	const json_t *item;
 
-	if (json_array_size(json_object_get(doc, "items")) > 1) {
+	if (json_array_size(json_object_get(doc, "sides")) > 2) {
 		put_overview(doc, out);
 		put_trend(doc, out);
 		strbuf_puts(out, "\n----\n\n");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/compare/internal.h"
+#include "common/compare/pack.h"
 
 static bool has_metric(const struct compare_side *s, const char *name)
 {
@@ -99,6 +100,24 @@ static int set_direction(struct cmp *c, struct err *reterr)
 	}
 	return err_set(reterr, ERR_INVALID,
 		       "better is \"lower\", \"higher\" or \"none\", not \"%.40s\"", b);
+}
+
+json_t *other_metrics(const struct cmp *c)
+{
+	const struct compare_side *a = c->side[0].in;
+	json_t *seen = json_object(), *out = json_array(), *v;
+	const char *name;
+
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < a->runs[i]->series_len; k++) {
+			name = a->runs[i]->series[k].metric;
+			if (strcmp(name, c->metric.name) != 0 && !json_object_get(seen, name) &&
+			    has_metric(a, name) && has_metric(c->side[1].in, name))
+				json_object_set_new(seen, name, json_true());
+		}
+	json_object_foreach(seen, name, v) json_array_append_new(out, json_text(name));
+	json_decref(seen);
+	return out;
 }
 
 int resolve_request(struct cmp *c, struct err *reterr)

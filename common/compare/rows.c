@@ -407,35 +407,43 @@ static bool worth_showing(const struct cmp *c, double q)
 	return true;
 }
 
-static void want_defaults(struct cmp *c)
+static void want_named(struct cmp *c, const char *name)
 {
-	static const char *const of_hist[] = {"p50", "mean", "p99", "p99.9", "p99.99"};
 	struct stat_def s;
 	struct err e;
 
-	if (!is_hist(c)) {
-		CHECK(stat_parse("mean", false, &s, &e) == 0);
+	CHECK(stat_parse(name, false, &s, &e) == 0);
+	if (s.kind != STAT_QUANTILE || worth_showing(c, s.q))
 		want_row(c, &s);
+}
+
+/* Centre, then how many are beyond the threshold (its intervals hold where those of high quantiles
+ * are too short), then the quantiles and the largest. */
+static void want_distribution(struct cmp *c)
+{
+	static const char *const tail[] = {"p99", "p99.9", "p99.99", "max"};
+	struct stat_def over;
+
+	want_named(c, "p50");
+	want_named(c, "mean");
+	if (c->threshold > 0) {
+		stat_make_over(&over, c->threshold, c->unit_is_ns);
+		want_row(c, &over);
 	}
-	for (size_t i = 0; is_hist(c) && i < ARRAY_LEN(of_hist); i++) {
-		CHECK(stat_parse(of_hist[i], false, &s, &e) == 0);
-		if (s.kind == STAT_MEAN || worth_showing(c, s.q))
-			want_row(c, &s);
-	}
-	if (is_hist(c) && c->threshold > 0) {
-		stat_make_over(&s, c->threshold, c->unit_is_ns);
-		want_row(c, &s);
-	}
-	if (is_hist(c)) {
-		CHECK(stat_parse("max", false, &s, &e) == 0);
-		want_row(c, &s);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(tail); i++)
+		want_named(c, tail[i]);
+}
+
+static void want_defaults(struct cmp *c)
+{
+	if (is_hist(c))
+		want_distribution(c);
+	else
+		want_named(c, "mean");
 	/* One run has no spread, and that of hosts is not the runs'. */
-	if (c->data != DATA_SUMMARY &&
-	    (c->plan.n[0] < 2 || c->plan.n[1] < 2 || c->plan.replicate == REPLICATE_HOST))
-		return;
-	CHECK(stat_parse("sdev", false, &s, &e) == 0);
-	want_row(c, &s);
+	if (c->data == DATA_SUMMARY ||
+	    (c->plan.n[0] > 1 && c->plan.n[1] > 1 && c->plan.replicate != REPLICATE_HOST))
+		want_named(c, "sdev");
 }
 
 static int parse_wanted(struct cmp *c, const char *text, struct stat_def *s, struct err *reterr)

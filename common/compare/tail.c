@@ -9,6 +9,8 @@
 #define COUNT_BEYOND 100
 /* So many empty buckets after the body of a single table end it. */
 #define GAP_BUCKETS 2
+/* A return level needs that many of its spans. */
+#define SPANS_AT_LEAST 10
 /* The exact binomial test sums over its outcomes. */
 #define EXACT_COUNTS 1000000
 
@@ -111,6 +113,40 @@ static json_t *side_tail(const struct cmp *c, int s)
 		    json_num((double)n.lo / side->hours), "exceedance", json_num(share));
 }
 
+/* "Exceeded about once an hour": what a maximum would like to be. The longest of the usual spans
+ * that both sides hold ten of. */
+static json_t *return_level(const struct cmp *c)
+{
+	static const struct {
+		const char *name;
+		double hours;
+	} spans[] = {{"day", 24}, {"hour", 1}, {"minute", 1.0 / 60}, {"second", 1.0 / 3600}};
+	double hours = fmin(c->side[0].hours, c->side[1].hours);
+	size_t i = 0;
+	json_t *out;
+
+	if (!(hours > 0))
+		return json_null();
+	while (i < ARRAY_LEN(spans) && hours < SPANS_AT_LEAST * spans[i].hours)
+		i++;
+	if (i == ARRAY_LEN(spans))
+		return json_null();
+	out = PACK("{s:s}", "per", spans[i].name);
+	for (int s = 0; s < 2; s++) {
+		double beyond = c->side[s].hours / spans[i].hours;
+		struct stat_def d = {.kind = STAT_QUANTILE,
+				     .q = 1 - beyond / (double)c->side[s].samples};
+		struct stat_value v = stat_of_hist(&d, &c->side[s].pooled);
+
+		json_object_set_new(
+			out, c->side[s].tag,
+			d.q > 0 && isfinite(v.lo)
+				? PACK("{s:o,s:o}", "lo", json_num(v.lo), "hi", json_num(v.hi))
+				: json_null());
+	}
+	return out;
+}
+
 json_t *tail_json(struct cmp *c)
 {
 	json_t *out;
@@ -121,6 +157,7 @@ json_t *tail_json(struct cmp *c)
 		   c->threshold_basis, "a", side_tail(c, 0), "b", side_tail(c, 1));
 	if (c->side[0].n == 1 && c->side[1].n == 1)
 		json_object_set_new(out, "naive_ratio", naive_ratio(c));
+	json_object_set_new(out, "return_level", return_level(c));
 	json_object_set_new(out, "hypothesis", hypothesis_json(c));
 	json_object_set_new(out, "blame", blame_json(c));
 	return out;

@@ -105,6 +105,13 @@ def test_2008_summary():
     assert row(doc, "mean")["delta"]["p"] < 1e-5
 
 
+def test_all_metrics():
+    done = rigstat("compare", "--json", "--metric", "all", SUMMARY)
+    words = {d["metric"]["name"]: d["verdict"]["word"] for d in json.loads(done.out)["items"]}
+    assert words == {"unstalled_instructions": "unclear", "cycles_in_application": "better"}
+    assert "also have cycles_in_application" in rigstat("compare", SUMMARY).err
+
+
 # --- plain columns ---
 
 def test_columns_against_scipy(tmp_path):
@@ -209,6 +216,17 @@ def test_exceedance(synth):
     k = ccdf["x"].index(40000)
     share = [sum(r["counts"][40:]) / sum(r["counts"]) for r in runs if r["arm"] == "A"]
     assert ccdf["a_band"][k] == pytest.approx([min(share), max(share)], rel=1e-5)
+
+
+def test_return_level(synth):
+    """10 runs of 200 s are 33 minutes: the level is exceeded 33.3 times in each side."""
+    path, runs = synth
+    level = document("--by", "arm", path)["tail"]["return_level"]
+    assert level["per"] == "minute"
+    for side, arm in (("a", "A"), ("b", "B")):
+        pooled = [sum(c) for c in zip(*(r["counts"] for r in runs if r["arm"] == arm))]
+        k = int(level[side]["lo"]) // 1000
+        assert sum(pooled[k + 1:]) < 2000 / 60 <= sum(pooled[k:])
 
 
 def test_mixed(synth):
