@@ -2,6 +2,7 @@
 /* rigstat show: what a file says, and what was inferred from it. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "cli/import_args.h"
@@ -170,8 +171,8 @@ static const char *amount(const char *unit, double v, char *buf, size_t cap)
 {
 	if (!strcmp(unit, "ns"))
 		return format_ns(v, buf, cap);
-	(void)snprintf(buf, cap, "%.6g%s%s", v, strcmp(unit, "1") ? " " : "",
-		       strcmp(unit, "1") ? unit : "");
+	(void)snprintf(buf, cap, v == floor(v) && fabs(v) < 1e15 ? "%.0f%s%s" : "%.6g%s%s", v,
+		       strcmp(unit, "1") ? " " : "", strcmp(unit, "1") ? unit : "");
 	return buf;
 }
 

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import pty
 import re
 import subprocess
 import tarfile
@@ -272,3 +273,22 @@ def test_ten_thousand_files_are_one_command(api, tmp_path):  # noqa: F811
         (tmp_path / f"{i:05d}.txt").write_text(f"Delay Count\n{i + 1} 77\n")
     done = rigstat("import", "--experiment", "cli-many", tmp_path, server=api)
     assert f"imported {n} files ({n} runs)" in done.stderr.decode()
+
+
+def test_progress_on_a_terminal(api, tmp_path):  # noqa: F811
+    for i in range(40):
+        (tmp_path / f"{i:05d}.txt").write_text(f"Delay Count\n{i + 1} 78\n")
+    leader, follower = pty.openpty()
+    env = {**os.environ, "RIGSTAT_SERVER": f"http://{api.server.address}"}
+    process = subprocess.Popen([str(RIGSTAT), "import", "--experiment", "cli-tty", str(tmp_path)], env=env,
+                               stderr=follower)
+    os.close(follower)
+    seen = b""
+    try:
+        while chunk := os.read(leader, 4096):
+            seen += chunk
+    except OSError:  # the terminal closes with its last writer
+        pass
+    os.close(leader)
+    assert process.wait(60) == 0
+    assert b"32 files read, 31 imported, 0 failed" in seen and b"imported 40 files (40 runs)" in seen
