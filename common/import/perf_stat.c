@@ -9,49 +9,15 @@
 #include "common/import/date.h"
 #include "common/import/json.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-
-#define EXACT_PERCENT	  99.995 /* "100.00": perf cuts after two digits, -x and -j after none */
-#define ESTIMATED_PERCENT 90
-#define DOUBTFUL_PERCENT  25
-#define BUSY_CYCLES	  1e6 /* a stalled-cycles event that is 0 beside this many is a stub */
-#define COUNTERS_MAX	  8192
-#define INSTANCES_MAX	  64 /* of one event in one interval */
-
-/* One event of one key, over all intervals. */
-struct counter {
-	char *metric; /* "perf:cycles" */
-	struct labels labels;
-	const char *unit;
-	double scale; /* perf's unit to ours */
-	char *own_unit;
-	double sum, summary_value, percent, run_ns, error_percent;
-	size_t counted, not_counted, not_supported;
-	bool has_percent, has_summary, has_error;
-	uint64_t block; /* the interval in which it was seen last */
-	json_t *intervals;
-};
-
 enum form { FORM_NONE, FORM_CSV, FORM_JSON, FORM_TEXT };
 
 struct perf {
 	struct scan scan;
 	const struct import_options *o;
 	struct runs *runs;
-	struct run *r;
+	struct perf_run run; /* of the command whose output is being read */
 	enum form form;
-	struct counter *c;
-	size_t len, cap, next;
-	uint64_t block, blocks;
-	double time_s, runs_n; /* -r N, from the text's header */
-	struct {
-		double v[1000];
-		size_t len;
-	} table; /* elapsed seconds of each run, --table */
-	double elapsed_s, elapsed_error, user_s, sys_s, last_time_s;
-	bool has_elapsed, has_user, has_sys, has_time, decimal_comma, metric_only;
+	bool metric_only;
 	size_t bad_json_line;
 	struct span message; /* perf's own complaint */
 	bool message_fatal;
@@ -59,484 +25,21 @@ struct perf {
 	char sep;
 };
 
-static void start_run(struct perf *p, enum form form);
-
-/* ---- rows into counters ---- */
-
-/* "cpu_core/cycles/u" -> event "cycles:u", pmu "cpu_core"; "cpu-clock [software]" loses its end */
-static char *metric_of_event(struct span event, struct labels *labels)
+static void start_run(struct perf *p, enum form form)
 {
-	const char *open = span_find(event, " ["), *slash;
-	char *metric, *name;
-
-	if (open)
-		event.len = (size_t)(open - event.p);
-	event = span_trim(event);
-	slash = memchr(event.p, '/', event.len);
-	if (slash && slash > event.p) {
-		struct span inner = span_from(event, slash + 1);
-		const char *end = inner.len ? memchr(inner.p, '/', inner.len) : NULL;
-		/* An event with parameters keeps its PMU: it means nothing without it. */
-		bool plain = end && !memchr(inner.p, '=', (size_t)(end - inner.p)) &&
-			     end + 1 == inner.p + inner.len;
-
-		if (plain) {
-			char *pmu = span_dup((struct span){event.p, (size_t)(slash - event.p)});
-
-			labels_set(labels, "pmu", pmu);
-			free(pmu);
-			event = (struct span){inner.p, (size_t)(end - inner.p)};
-		}
-	}
-	name = span_dup(event);
-	metric = xasprintf("perf:%s", name);
-	free(name);
-	return metric;
-}
-
-static void set_label(struct labels *l, const char *key, struct span value)
-{
-	char *text;
-
-	if (!key || !value.len)
-		return;
-	if (!strcmp(key, "cpu"))
-		(void)span_skip(&value, "CPU");
-	text = span_dup(value);
-	labels_set(l, key, text);
-	free(text);
-}
-
-/* The counter of this row. The same event may be there several times in one interval (-e r08,r08):
- * each is an instance of its own. Rows come in the same order in each interval, so the counter
- * behind the last one is tried first. */
-static struct counter *counter_of(struct perf *p, const char *metric, struct labels *labels)
-{
-	struct counter *c;
-
-	for (unsigned int instance = 1; instance <= INSTANCES_MAX; instance++) {
-		char text[24];
-
-		(void)snprintf(text, sizeof(text), "%u", instance);
-		labels_set(labels, "instance", instance > 1 ? text : NULL);
-		for (size_t k = 0; k < p->len; k++) {
-			c = &p->c[(p->next + k) % p->len];
-			if (strcmp(c->metric, metric) || !labels_equal(&c->labels, labels))
-				continue;
-			if (c->block == p->block)
-				goto taken;
-			p->next = (size_t)(c - p->c) + 1;
-			return c;
-		}
-		goto fresh;
-	taken:;
-	}
-	return NULL;
-fresh:
-	GROW(p->c, p->len, p->cap);
-	c = &p->c[p->len++];
-	memset(c, 0, sizeof(*c));
-	c->metric = xstrdup(metric);
-	labels_copy(&c->labels, labels);
-	c->percent = 100;
-	p->next = p->len;
-	return c;
-}
-
-static void set_unit(struct counter *c, struct span unit)
-{
-	double ns = unit_word_ns(unit);
-
-	if (c->unit)
-		return;
-	c->scale = ns > 0 ? ns : 1;
-	if (unit.len && !(ns > 0))
-		c->unit = c->own_unit = span_dup(unit);
-	else
-		c->unit = ns > 0 ? "ns" : "1";
-}
-
-static void count_row(struct counter *c, const struct perf_row *row)
-{
-	if (row->count == PERF_NOT_SUPPORTED) {
-		c->not_supported++;
-		return;
-	}
-	if (row->count == PERF_NOT_COUNTED) {
-		c->not_counted++;
-		return;
-	}
-	if (row->is_summary) {
-		c->has_summary = true;
-		c->summary_value = row->value * c->scale;
-	} else {
-		c->counted++;
-		c->sum += row->value * c->scale;
-	}
-	if (row->has_run) {
-		c->has_percent = true;
-		c->run_ns += row->run_ns;
-		if (row->percent < c->percent)
-			c->percent = row->percent;
-	}
-	if (row->has_error) {
-		c->has_error = true;
-		c->error_percent = row->error_percent;
-	}
-}
-
-/* Two commands' output after each other: intervals begin, end or start again. */
-static bool is_next_command(const struct perf *p, const struct perf_row *row)
-{
-	if (!p->r || !p->len || row->is_summary)
-		return false;
-	return row->has_time != p->has_time || (row->has_time && row->time_s < p->last_time_s);
+	perf_run_end(&p->run);
+	p->form = form;
+	p->run.r = import_run(p->runs, p->o);
+	if (p->started.len)
+		(void)date_ctime(p->started, &p->run.r->started_ns);
 }
 
 static int add_row(struct perf *p, const struct perf_row *row, struct err *reterr)
 {
-	struct labels labels = {0};
-	struct counter *c;
-	char *metric;
-
-	if (is_next_command(p, row))
+	if (perf_run_is_next(&p->run, row))
 		start_run(p, p->form);
-	if (p->len >= COUNTERS_MAX)
-		return scan_error(&p->scan, NULL, reterr, "more than %d counters", COUNTERS_MAX);
-	if (p->blocks == 0 || (row->has_time && row->time_s != p->time_s) || row->is_summary) {
-		if (p->blocks == 0 || !row->is_summary || p->time_s >= 0)
-			p->block = ++p->blocks;
-		p->time_s = row->is_summary ? -1 : row->time_s;
-	}
-	if (row->has_time) {
-		p->has_time = true;
-		p->last_time_s = row->time_s;
-	}
-	metric = metric_of_event(row->event, &labels);
-	set_label(&labels, row->key_label, row->key);
-	set_label(&labels, "cgroup", row->cgroup);
-	c = counter_of(p, metric, &labels);
-	labels_done(&labels);
-	free(metric);
-	if (!c)
-		return scan_error(&p->scan, NULL, reterr, "the same event more than %d times",
-				  INSTANCES_MAX);
-	c->block = p->block;
-	set_unit(c, row->unit);
-	count_row(c, row);
-	if (row->has_time) {
-		if (!c->intervals)
-			c->intervals = json_array();
-		(void)json_array_append_new(c->intervals, row->count == PERF_COUNTED
-								  ? json_real(row->value * c->scale)
-								  : json_null());
-	}
-	return 0;
+	return perf_run_add(&p->run, &p->scan, row, reterr);
 }
-
-/* ---- counters into series ---- */
-
-static double counter_value(const struct counter *c)
-{
-	return c->has_summary ? c->summary_value : c->sum;
-}
-
-static bool is_exact(const struct counter *c)
-{
-	return (c->counted || c->has_summary) && !c->not_counted && !c->not_supported &&
-	       (!c->has_percent || c->percent >= EXACT_PERCENT);
-}
-
-/* The same event counted for another cgroup or thread of this run: so it works on this box. */
-static bool works_elsewhere(const struct perf *p, const struct counter *c, const char *label)
-{
-	for (size_t i = 0; i < p->len; i++)
-		if (&p->c[i] != c && !strcmp(p->c[i].metric, c->metric) && p->c[i].counted &&
-		    labels_get(&p->c[i].labels, label))
-			return true;
-	return false;
-}
-
-static const struct counter *same_key(const struct perf *p, const struct counter *c,
-				      const char *metric)
-{
-	for (size_t i = 0; i < p->len; i++)
-		if (!strcmp(p->c[i].metric, metric) && labels_equal(&p->c[i].labels, &c->labels))
-			return &p->c[i];
-	return NULL;
-}
-
-/* Numbers that cannot be, whatever perf says about how long it counted; NULL = plausible. */
-static const char *implausible(const struct perf *p, const struct counter *c)
-{
-	static const struct {
-		const char *zero, *beside, *why;
-	} rules[] = {
-		{"perf:stalled-cycles-frontend", "perf:cycles",
-		 "counted 0 beside millions of cycles: a stub counter, not \"never stalled\""},
-		{"perf:stalled-cycles-backend", "perf:cycles",
-		 "counted 0 beside millions of cycles: a stub counter, not \"never stalled\""},
-		{"perf:instructions", "perf:cycles", "counted 0 beside millions of cycles"},
-		{"perf:cycles", "perf:instructions", "counted 0 beside instructions"},
-		{"perf:cycles:u", "perf:instructions:u", "counted 0 beside instructions"},
-		{"perf:instructions:u", "perf:cycles:u", "counted 0 beside millions of cycles"},
-	};
-
-	if (counter_value(c) > 0)
-		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-		const struct counter *other;
-		double least = strstr(rules[i].beside, "cycles") ? BUSY_CYCLES : 0;
-
-		if (strcmp(c->metric, rules[i].zero))
-			continue;
-		other = same_key(p, c, rules[i].beside);
-		if (other && counter_value(other) > least)
-			return rules[i].why;
-	}
-	return NULL;
-}
-
-/* Why there is no number; NULL when there is one. */
-static const char *absent_reason(const struct perf *p, const struct counter *c, char *buf,
-				 size_t cap)
-{
-	const char *why;
-
-	if (!c->counted && !c->has_summary) {
-		if (c->not_supported)
-			return "not supported: this PMU (or virtual machine) has no such event, or "
-			       "its "
-			       "group was too big";
-		return "not counted: it never ran, or never got a counter";
-	}
-	if (c->not_counted || c->not_supported) {
-		(void)snprintf(
-			buf, cap,
-			"counted in %zu of %zu intervals: the CPU went offline or the counter was "
-			"lost",
-			c->counted, c->counted + c->not_counted + c->not_supported);
-		return buf;
-	}
-	if (c->has_percent && c->percent < DOUBTFUL_PERCENT) {
-		(void)snprintf(buf, cap, "counted only %.0f %% of the time: too little to scale",
-			       c->percent);
-		return buf;
-	}
-	why = implausible(p, c);
-	return why;
-}
-
-static void set_state(const struct counter *c, struct series *s)
-{
-	const char *event = c->metric + strlen("perf:");
-
-	if (c->has_percent && c->percent < EXACT_PERCENT) {
-		s->state = c->percent >= ESTIMATED_PERCENT ? VALUE_ESTIMATED : VALUE_DOUBTFUL;
-		s->reason = xasprintf("multiplexed: counted %.0f %% of the time and scaled by perf",
-				      c->percent);
-	} else if (*event == 'r' && strspn(event + 1, "0123456789abcdef") == strlen(event + 1) &&
-		   event[1] && counter_value(c) == 0) {
-		s->state = VALUE_DOUBTFUL;
-		s->reason = xstrdup("a raw event that counted 0: the PMU may not have it");
-	}
-}
-
-static void set_repeats(const struct perf *p, const struct counter *c, struct series *s)
-{
-	double mean = counter_value(c);
-
-	if (!c->has_error)
-		return;
-	if (p->runs_n < 2) {
-		run_note(p->r, "mean-of-repeats",
-			 "%s is the mean of several runs (-r; how many is not said), with a "
-			 "relative "
-			 "standard error of %.2f %%",
-			 c->metric, c->error_percent);
-		return;
-	}
-	/* perf prints the relative standard error of the mean. */
-	s->kind = SERIES_SUMMARY;
-	s->summary.n = (uint64_t)p->runs_n;
-	s->summary.avg = mean;
-	s->summary.sdev = mean * c->error_percent / 100 * sqrt(p->runs_n);
-	s->summary.has_avg = s->summary.has_sdev = true;
-	s->value = 0;
-}
-
-static void add_counter(struct perf *p, const struct counter *c)
-{
-	const char *scope = labels_get(&c->labels, "cgroup")   ? "cgroup"
-			    : labels_get(&c->labels, "thread") ? "thread"
-							       : NULL;
-	const char *why;
-	struct series *s;
-	char buf[160];
-
-	if (!c->counted && !c->has_summary && c->not_counted && !c->not_supported && scope &&
-	    works_elsewhere(p, c, scope)) {
-		s = import_value(p->r, c->metric, c->unit, 0);
-		s->reason = xasprintf("the %s never ran: a true 0", scope);
-		labels_copy(&s->labels, &c->labels);
-		s->method = xstrdup("perf-stat");
-		return;
-	}
-	why = absent_reason(p, c, buf, sizeof(buf));
-	if (why) {
-		s = import_absent(p->r, c->metric, c->unit, "%s", why);
-	} else {
-		s = import_value(p->r, c->metric, c->unit, counter_value(c));
-		set_state(c, s);
-		set_repeats(p, c, s);
-	}
-	labels_copy(&s->labels, &c->labels);
-	s->method = xstrdup("perf-stat");
-}
-
-/* Instructions per cycle where both counted all the time. */
-static void add_ipc(struct perf *p, const struct counter *instructions)
-{
-	static const char prefix[] = "perf:instructions";
-	const char *mode = instructions->metric + strlen(prefix);
-	const struct counter *cycles;
-	char *metric;
-	char buf[160];
-
-	if (strncmp(instructions->metric, prefix, strlen(prefix)) || (*mode && *mode != ':'))
-		return;
-	metric = xasprintf("perf:cycles%s", mode);
-	cycles = same_key(p, instructions, metric);
-	free(metric);
-	if (!cycles || !is_exact(cycles) || !is_exact(instructions) ||
-	    absent_reason(p, cycles, buf, sizeof(buf)) ||
-	    absent_reason(p, instructions, buf, sizeof(buf)) || counter_value(cycles) <= 0)
-		return;
-	{
-		struct series *s = import_value(
-			p->r, "ipc", "1", counter_value(instructions) / counter_value(cycles));
-
-		labels_copy(&s->labels, &instructions->labels);
-		if (*mode)
-			labels_set(&s->labels, "mode", mode + 1);
-		s->method = xstrdup("perf-stat");
-	}
-}
-
-/* Elapsed seconds of each run of -r --table. */
-static void add_table(struct perf *p)
-{
-	double sum = 0, squares = 0, min = INFINITY, max = 0;
-	size_t n = p->table.len;
-	struct series *s;
-
-	for (size_t i = 0; i < n; i++) {
-		sum += p->table.v[i];
-		min = fmin(min, p->table.v[i]);
-		max = fmax(max, p->table.v[i]);
-	}
-	for (size_t i = 0; i < n; i++)
-		squares += pow(p->table.v[i] - sum / (double)n, 2);
-	s = run_add_series(p->r, "elapsed", SERIES_SUMMARY, "ns");
-	s->summary = (struct summary){.n = n,
-				      .min = min * 1e9,
-				      .avg = sum / (double)n * 1e9,
-				      .max = max * 1e9,
-				      .sdev = sqrt(squares / (double)(n - 1)) * 1e9,
-				      .has_min = true,
-				      .has_avg = true,
-				      .has_max = true,
-				      .has_sdev = true};
-}
-
-static void add_times(struct perf *p)
-{
-	if (p->table.len >= 2) {
-		add_table(p);
-	} else if (p->has_elapsed && p->runs_n >= 2) {
-		struct series *s = run_add_series(p->r, "elapsed", SERIES_SUMMARY, "ns");
-
-		s->summary.n = (uint64_t)p->runs_n;
-		s->summary.avg = p->elapsed_s * 1e9;
-		s->summary.sdev = p->elapsed_error * 1e9 * sqrt(p->runs_n);
-		s->summary.has_avg = s->summary.has_sdev = true;
-	} else if (p->has_elapsed) {
-		import_value(p->r, "elapsed", "ns", p->elapsed_s * 1e9);
-		p->r->measured_ns = llround(p->elapsed_s * 1e9);
-	}
-	if (p->has_user)
-		import_value(p->r, "user_time", "ns", p->user_s * 1e9);
-	if (p->has_sys)
-		import_value(p->r, "sys_time", "ns", p->sys_s * 1e9);
-	if (p->has_time && !p->has_elapsed && p->last_time_s < 1e9)
-		p->r->measured_ns = llround(p->last_time_s * 1e9);
-}
-
-static void keep_intervals(struct perf *p)
-{
-	json_t *all = json_object();
-
-	for (size_t i = 0; i < p->len; i++) {
-		struct strbuf name = {0};
-
-		if (!p->c[i].intervals)
-			continue;
-		strbuf_puts(&name, p->c[i].metric);
-		for (size_t k = 0; k < p->c[i].labels.len; k++)
-			strbuf_printf(&name, ",%s=%s", p->c[i].labels.v[k].key,
-				      p->c[i].labels.v[k].value);
-		(void)json_object_set(all, name.data, p->c[i].intervals);
-		strbuf_done(&name);
-	}
-	if (json_object_size(all))
-		import_extra(p->r, "intervals", json_incref(all));
-	json_decref(all);
-}
-
-static void free_counters(struct perf *p)
-{
-	for (size_t i = 0; i < p->len; i++) {
-		free(p->c[i].metric);
-		free(p->c[i].own_unit);
-		labels_done(&p->c[i].labels);
-		json_decref(p->c[i].intervals);
-	}
-	free(p->c);
-	p->c = NULL;
-	p->len = p->cap = p->next = 0;
-}
-
-static void end_run(struct perf *p)
-{
-	if (!p->r)
-		return;
-	for (size_t i = 0; i < p->len; i++)
-		add_counter(p, &p->c[i]);
-	for (size_t i = 0; i < p->len; i++)
-		add_ipc(p, &p->c[i]);
-	add_times(p);
-	keep_intervals(p);
-	if (p->decimal_comma)
-		run_note(p->r, "decimal-comma",
-			 "written with decimal commas; LC_ALL=C perf stat avoids doubt");
-	free_counters(p);
-	p->r = NULL;
-}
-
-static void start_run(struct perf *p, enum form form)
-{
-	end_run(p);
-	p->form = form;
-	p->blocks = p->block = 0;
-	p->time_s = p->runs_n = 0;
-	p->table.len = 0;
-	p->has_elapsed = p->has_user = p->has_sys = p->has_time = p->decimal_comma = false;
-	p->r = import_run(p->runs, p->o);
-	if (p->started.len)
-		(void)date_ctime(p->started, &p->r->started_ns);
-}
-
-/* ---- lines ---- */
 
 static const char *json_key(const json_t *row, const char **ret_label)
 {
@@ -600,7 +103,7 @@ static int json_line(struct perf *p, struct span line, struct err *reterr)
 			p->bad_json_line = p->scan.no;
 		return 0;
 	}
-	if (p->form != FORM_JSON || !p->r)
+	if (p->form != FORM_JSON || !p->run.r)
 		start_run(p, FORM_JSON);
 	rc = add_json(p, j, reterr);
 	json_decref(j);
@@ -626,15 +129,15 @@ static bool time_line(struct perf *p, struct span line)
 	if (!span_is(word, "seconds"))
 		return false;
 	if (span_starts(tail, "time elapsed")) {
-		p->elapsed_s = v;
-		p->elapsed_error = error;
-		p->has_elapsed = true;
+		p->run.elapsed_s = v;
+		p->run.elapsed_error = error;
+		p->run.has_elapsed = true;
 	} else if (span_starts(tail, "user")) {
-		p->user_s = v;
-		p->has_user = true;
+		p->run.user_s = v;
+		p->run.has_user = true;
 	} else if (span_starts(tail, "sys")) {
-		p->sys_s = v;
-		p->has_sys = true;
+		p->run.sys_s = v;
+		p->run.has_sys = true;
 	}
 	return true;
 }
@@ -650,8 +153,8 @@ static bool table_line(struct perf *p, struct span line)
 	    deviation.len < 3 || !strchr("+-", deviation.p[1]) ||
 	    !perf_text_number(value, false, &v, &ambiguous))
 		return false;
-	if (p->table.len < ARRAY_LEN(p->table.v))
-		p->table.v[p->table.len++] = v;
+	if (p->run.table_len < PERF_TABLE_MAX)
+		p->run.table[p->run.table_len++] = v;
 	return true;
 }
 
@@ -668,7 +171,7 @@ static void header_line(struct perf *p, struct span line)
 	rest = span_from(line, open + 1);
 	if (span_word(&rest, &word) && span_double(word, &n) && n >= 1 && n < 1e9 &&
 	    span_starts(span_trim(rest), "runs"))
-		p->runs_n = n;
+		p->run.runs_n = n;
 }
 
 static int text_line(struct perf *p, struct span line, struct err *reterr)
@@ -722,7 +225,7 @@ static void comment_line(struct perf *p, struct span line)
 	/* The head of -I: again every 25 lines. Without "counts" it is the one of --metric-only. */
 	if (!span_find(line, "counts"))
 		p->metric_only = true;
-	else if (!p->r || p->form != FORM_TEXT || !p->has_time)
+	else if (!p->run.r || p->form != FORM_TEXT || !p->run.has_time)
 		start_run(p, FORM_TEXT);
 }
 
@@ -731,6 +234,7 @@ static int one_line(struct perf *p, struct span line, struct err *reterr)
 	bool decimal_comma = false, fatal = false;
 	struct perf_row row;
 	struct span text = span_trim(line);
+	int rc;
 
 	if (!text.len)
 		return 0;
@@ -751,10 +255,11 @@ static int one_line(struct perf *p, struct span line, struct err *reterr)
 	if (span_is(text, "time,") || span_starts(text, "time,"))
 		p->metric_only = true;
 	if (perf_csv_row(line, &p->sep, &row, &decimal_comma)) {
-		if (p->form != FORM_CSV || !p->r)
+		if (p->form != FORM_CSV || !p->run.r)
 			start_run(p, FORM_CSV);
-		p->decimal_comma |= decimal_comma;
-		return add_row(p, &row, reterr);
+		rc = add_row(p, &row, reterr);
+		p->run.decimal_comma |= decimal_comma;
+		return rc;
 	}
 	/* -I in text has no "Performance counter stats" line. */
 	if (p->form != FORM_TEXT) {
@@ -778,7 +283,7 @@ static size_t count_series(const struct runs *rs)
 
 static int finish(struct perf *p, struct err *reterr)
 {
-	end_run(p);
+	perf_run_end(&p->run);
 	if (p->message.len && (p->message_fatal || !count_series(p->runs)))
 		return err_set(reterr, ERR_INVALID, "%s: perf did not count: it says \"%.*s\"",
 			       p->scan.source, SPAN_ARG(p->message));
@@ -816,7 +321,7 @@ static int perf_stat_read(const char *data, size_t len, const struct import_opti
 	while (!rc && scan_line(&p->scan, &line))
 		rc = one_line(p, line, reterr);
 	rc = rc ? rc : finish(p, reterr);
-	free_counters(p);
+	perf_run_done(&p->run);
 	free(p);
 	return rc;
 }

@@ -991,7 +991,9 @@ inline("hybrid.csv", """256500230,,cpu_atom/cycles/,100,100.00,,
 37487490,,cpu_atom/instructions/,100,100.00,5.54,insn per cycle
 1000,,cpu_core/cycles/,100,100.00,,
 3000,,cpu_core/instructions/,100,100.00,,
+7,,cpu_core/cycles/u,100,100.00,,
 """, format="perf-stat", series=[
+    value("cycles:u", 7, labels={"pmu": "cpu_core"}),
     plain("ipc", 37487490 / 256500230, "1", labels={"pmu": "cpu_atom"}),
     plain("ipc", 3.0, "1", labels={"pmu": "cpu_core"})])
 inline("grouped.txt", """
