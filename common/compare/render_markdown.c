@@ -12,7 +12,11 @@ static void put_side(const json_t *item, const char *key, struct strbuf *out)
 	const json_t *side = json_object_get(item, key);
 
 	strbuf_printf(out, "- **%s** ", render_letter(item, key));
-	render_markdown_text(out, render_str(side, "name"));
+	if (!strcmp(render_str(side, "name"), render_letter(item, key)) &&
+	    *render_str(side, "selector"))
+		render_markdown_text(out, render_str(side, "selector"));
+	else
+		render_markdown_text(out, render_str(side, "name"));
 	render_side_facts(side, &facts);
 	strbuf_printf(out, ": %s\n", facts.data);
 }

@@ -12,12 +12,16 @@ static void put_side(const json_t *item, const char *key, struct strbuf *out)
 {
 	CLEANUP(strbuf_done) struct strbuf text = {0};
 	const json_t *side = json_object_get(item, key);
-	const char *selector = render_str(side, "selector");
+	const char *selector = render_str(side, "selector"), *name = render_str(side, "name");
 	char first[8];
 
-	strbuf_puts(&text, render_str(side, "name"));
-	if (*selector && strcmp(selector, render_str(side, "name")) != 0)
-		strbuf_printf(&text, " [%s]", selector);
+	/* A side that is only called by its letter is what was asked for. */
+	if (!strcmp(name, render_letter(item, key)) && *selector)
+		strbuf_puts(&text, selector);
+	else if (*selector && strcmp(selector, name) != 0)
+		strbuf_printf(&text, "%s [%s]", name, selector);
+	else
+		strbuf_puts(&text, name);
 	strbuf_puts(&text, ": ");
 	render_side_facts(side, &text);
 	snprintf(first, sizeof(first), "%s  ", render_letter(item, key));
