@@ -218,7 +218,7 @@ static int read_payload(struct reader *r, int64_t unit_ns, struct hist *h, struc
 	if (r->bad)
 		return err_set(reterr, ERR_INVALID, "the payload is cut off");
 	if (offset)
-		return err_set(reterr, ERR_UNSUPPORTED,
+		return err_set(reterr, ERR_INVALID,
 			       "normalizing offset %" PRIu64
 			       ": some writers set it without shifting, so "
 			       "the values are not certain",
@@ -250,7 +250,7 @@ static int read_histogram(struct span text, int64_t unit_ns, struct hist *h, str
 	cookie = (uint32_t)big_endian(&r, 4) & ~WORD_SIZE_BITS;
 	length = (uint32_t)big_endian(&r, 4);
 	if (cookie == COOKIE_DOUBLE || cookie == COOKIE_DOUBLE_COMPRESSED)
-		rc = err_set(reterr, ERR_UNSUPPORTED, "histograms of doubles are not read");
+		rc = err_set(reterr, ERR_INVALID, "histograms of doubles are not read");
 	else if (cookie != COOKIE_V0_COMPRESSED && cookie != COOKIE_V1_COMPRESSED &&
 		 cookie != COOKIE_V2_COMPRESSED)
 		rc = err_set(reterr, ERR_INVALID, "no compressed histogram (cookie %08x)", cookie);

@@ -87,11 +87,45 @@ static const struct import_format *format_detected(const char *data, size_t len,
 	return best;
 }
 
+/* Files that are no results themselves, and what to do with them. */
+static const char *known_stranger(const char *data, size_t len)
+{
+	static const struct {
+		size_t at;
+		const char *magic, *advice;
+	} strangers[] = {
+		{0, "PERFILE2",
+		 "this is perf's binary recording; give the text of perf report or perf "
+		 "script"},
+		{0,
+		 "\xfd"
+		 "7zXZ",
+		 "compressed with xz; unpack it first"},
+		{0, "BZh", "compressed with bzip2; unpack it first"},
+		{0, "\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"},
+		{0, "PK\x03\x04", "a zip archive; unpack it first"},
+		{0, "\x89HDF", "an HDF5 file; give samples.raw or the CSV of jittersamples"},
+		{257, "ustar", "a tar archive; rigstat import reads the files in it"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(strangers); i++) {
+		size_t n = strlen(strangers[i].magic);
+
+		if (len >= strangers[i].at + n &&
+		    !memcmp(data + strangers[i].at, strangers[i].magic, n))
+			return strangers[i].advice;
+	}
+	return NULL;
+}
+
 static int choose(const char *data, size_t len, const struct import_options *o,
 		  const struct import_format **ret, struct err *reterr)
 {
+	const char *advice = known_stranger(data, len);
 	int sure;
 
+	if (advice)
+		return err_set(reterr, ERR_INVALID, "%s: %s", import_source(o), advice);
 	*ret = o && o->format ? format_named(o->format) : format_detected(data, len, &sure);
 	if (*ret)
 		return 0;

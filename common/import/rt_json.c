@@ -338,6 +338,9 @@ static void read_times(struct rt *t)
 		(void)date_rfc2822((struct span){start, strlen(start)}, &t->r->started_ns);
 	if (end)
 		(void)date_rfc2822((struct span){end, strlen(end)}, &t->r->ended_ns);
+	/* Whole seconds: a base for rates only when that is fine enough. */
+	if (t->r->started_ns && t->r->ended_ns - t->r->started_ns >= 60 * NS_PER_SEC)
+		t->r->measured_ns = t->r->ended_ns - t->r->started_ns;
 }
 
 static void read_header(struct rt *t)

@@ -262,6 +262,8 @@ static void test_options(void **state)
 	labels_done(&o.tags);
 	o = (struct import_options){.format = "nonsense"};
 	assert_int_not_equal(import_text_as("5\n", &o), 0);
+	ASSERT_REFUSED("PERFILE2\1\2", "perf's binary recording");
+	ASSERT_REFUSED("BZh91AY", "bzip2");
 	ASSERT_REFUSED("", "the file is empty");
 	ASSERT_REFUSED("just a letter to a friend\n", "not one that rigstat reads");
 }
