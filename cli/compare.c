@@ -11,7 +11,7 @@ const char verb_compare_help[] =
 	"usage: rigstat compare [OPTIONS] FILE FILE [FILE...]     each file is one side\n"
 	"       rigstat compare [OPTIONS] --a FILE... --b FILE... several files a side\n"
 	"       rigstat compare [OPTIONS] --by FACTOR FILE        one file, split by a factor\n"
-	"       rigstat compare --server URL --a SELECTOR --b SELECTOR\n"
+	"       rigstat compare [--server URL] --a SELECTOR --b SELECTOR\n"
 	"\n"
 	"Files: cyclictest, fio, perf stat and other tools' output, \"Delay Count\" tables,\n"
 	"CSV with a header (order, block, host, factors, metrics), plain columns of numbers\n"
@@ -97,7 +97,7 @@ int verb_compare(int argc, char **argv)
 	if (request_parse(&rq, argc, argv, &e) < 0)
 		status = cli_usage("compare", &e);
 	else
-		status = rq.server ? from_server(&rq) : offline(&rq);
+		status = request_is_remote(&rq) ? from_server(&rq) : offline(&rq);
 	request_done(&rq);
 	return status;
 }

@@ -139,7 +139,7 @@ static int check_request(const struct request *rq, struct err *reterr)
 	if (rq->inconclusive && strcmp(rq->inconclusive, "pass") != 0 &&
 	    strcmp(rq->inconclusive, "fail") != 0)
 		return err_set(reterr, ERR_INVALID, "--inconclusive is pass or fail");
-	if (rq->server && rq->self)
+	if (request_is_remote(rq) && rq->self)
 		return err_set(reterr, ERR_INVALID, "--self works on files: export the runs of A");
 	for (size_t i = 0; i < rq->rules_len; i++) {
 		struct gate_rule rule;
@@ -160,7 +160,7 @@ int verb_gate(int argc, char **argv)
 	rq.single = true;
 	if (request_parse(&rq, argc, argv, &e) < 0 || check_request(&rq, &e) < 0) {
 		status = cli_usage("gate", &e);
-	} else if (rq.server) {
+	} else if (request_is_remote(&rq)) {
 		status = from_server(&rq);
 	} else {
 		status = offline(&rq, &e);

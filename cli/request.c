@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <unistd.h>
+
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "common/compare/gate.h"
@@ -318,6 +320,19 @@ int request_read(struct request *rq, struct err *reterr)
 		gate_stats((const char *const *)rq->rules, rq->rules_len, rq->rule_stats);
 	rq->o.also = rq->rules_len ? (const char *const *)rq->rule_stats : NULL;
 	return sides_read(&rq->sides, &rq->import, rq->by, rq->single, reterr);
+}
+
+static bool is_selector(const char *text)
+{
+	return (strpbrk(text, "=~<>") || strstr(text, " in (")) && access(text, F_OK) != 0;
+}
+
+bool request_is_remote(const struct request *rq)
+{
+	for (size_t i = 0; i < rq->sides.n && !rq->server; i++)
+		if (rq->sides.request[i].n != 1 || !is_selector(rq->sides.request[i].files[0]))
+			return false;
+	return rq->server || rq->sides.n > 0;
 }
 
 static int compare_one(struct request *rq, json_t **ret, struct err *reterr)

@@ -36,6 +36,8 @@ struct request {
 void request_init(struct request *rq);
 void request_done(struct request *rq);
 int request_parse(struct request *rq, int argc, char **argv, struct err *reterr) MUSTCHECK;
+/* --server was given, or the sides are selectors and no files: "experiment=rq,rq_affinity=0". */
+bool request_is_remote(const struct request *rq);
 /* Offline: reads the files; request_compare() does that first when it was not done. */
 int request_read(struct request *rq, struct err *reterr) MUSTCHECK;
 /* Compares. A new reference. */

@@ -304,6 +304,7 @@ def test_help_begins_with_examples():
     (["compare", "--confidence", "2", *DELAYS[:2]], "0.95"),
     (["compare", "/nonexistent/a", "/nonexistent/b"], "/nonexistent/a"),
     (["compare", "--primary", "p99", SUMMARY], "one number a run"),
+    (["compare", "--a", "f=0", "--b", "f=1"], "which server"),
     (["gate", *DELAYS[:2]], "no rule"),
     (["gate", "--rule", "p99<5%", *DELAYS[:2]], "write STATISTIC<=LIMIT"),
 ])

@@ -52,7 +52,7 @@ def test_gate(api):
     load(api)
     at = ["--server", f"http://{api.server.address}"]
     sides = ["--a", "experiment=cli,f=0", "--b", "experiment=cli,f=1"]
-    cli(api, "gate", *at, *sides, "--rule", "mean<=+1%", status=0)
+    cli(api, "gate", *sides, "--rule", "mean<=+1%", status=0)  # selectors need no --server
     cli(api, "gate", *at, *sides, "--rule", "mean<=-20%", status=1)
     cli(api, "gate", *at, *sides, "--rule", "mean<=-5%", status=2)
     out = cli(api, "gate", "--junit", *at, *sides, "--rule", "mean<=-20%", status=1).out
