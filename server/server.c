@@ -3,6 +3,7 @@
 #include "server/server.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <uv.h>
 
 #include "common/check.h"
@@ -22,6 +23,7 @@
 #define DB_QUEUE_MAX	   512
 #define WORK_QUEUE_MAX	   64
 #define CONNECTIONS_MAX	   20000
+#define RESERVED_FILES	   128 /* for PostgreSQL, files and libraries */
 #define STOP_GRACE_MS	   5000
 #define TICK_MS		   1000
 
@@ -118,6 +120,25 @@ static void start_handles(struct process *p)
 	      uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS) == 0);
 }
 
+/* As many connections as the limit of open files allows. */
+static unsigned int connections_max(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 512;
+	if (l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+			log_warn("the limit of open files cannot be raised");
+		(void)getrlimit(RLIMIT_NOFILE, &l);
+	}
+	if (l.rlim_cur > CONNECTIONS_MAX + RESERVED_FILES)
+		return CONNECTIONS_MAX;
+	return l.rlim_cur > 2 * RESERVED_FILES ? (unsigned int)l.rlim_cur - RESERVED_FILES
+					       : RESERVED_FILES;
+}
+
 int server_run(const struct server_options *options, const char *conninfo, bool tokens_exist,
 	       void (*tick)(void *ctx), void *ctx, struct err *reterr)
 {
@@ -130,7 +151,7 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 				      .ctx = &p};
 	const struct mhdloop_options http = {.listen = options->listen,
 					     .reuse_port = options->reuse_port,
-					     .connections_max = CONNECTIONS_MAX,
+					     .connections_max = connections_max(),
 					     .tls_cert = options->tls_cert,
 					     .tls_key = options->tls_key};
 	int rc;
