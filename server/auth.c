@@ -62,7 +62,8 @@ void auth_free(struct auth *a)
 
 void auth_forget(struct auth *a)
 {
-	memset(a->cache, 0, sizeof(a->cache));
+	for (size_t i = 0; i < CACHE_MAX; i++)
+		a->cache[i].read_ns = INT64_MIN / 2; /* read again; who was known stays known */
 	a->ticks = 0;
 }
 
@@ -103,10 +104,28 @@ static void refuse_401(struct request *req)
 			    "A valid token is needed.");
 }
 
+static void refuse_429(struct request *req)
+{
+	reply_header(req, "Retry-After", "60");
+	(void)reply_problem(req, 429, "rate-limited", NULL,
+			    "Too many wrong tokens came from this address.");
+}
+
 static void refuse_wrong(struct auth *a, struct request *req)
 {
-	failures_of(a, req)->n++;
-	refuse_401(req);
+	struct failures *f = failures_of(a, req);
+
+	if (f->n++ < FAILURES_MAX)
+		refuse_401(req);
+	else
+		refuse_429(req);
+}
+
+/* Was this very token good lately? Guessing at one address does not lock out those who are not. */
+static bool is_known(const struct cached *c, const struct token_text *token)
+{
+	return strcmp(c->id, token->id) == 0 && c->scopes &&
+	       token_digest_equal(c->digest, token->digest);
 }
 
 /* ---- deciding ---- */
@@ -279,15 +298,14 @@ void auth_check(struct request *req, void (*go)(struct request *req))
 		go(req);
 	} else if (!text) {
 		refuse_401(req);
-	} else if (failures_of(a, req)->n >= FAILURES_MAX) {
-		reply_header(req, "Retry-After", "60");
-		(void)reply_problem(req, 429, "rate-limited", NULL,
-				    "Too many wrong tokens came from this address.");
 	} else if (!token_parse(text, &token)) {
 		refuse_wrong(a, req);
 	} else {
 		c = slot_of(a, token.id);
-		if (strcmp(c->id, token.id) == 0 && c->read_ns + CACHE_NS > clock_monotonic_ns())
+		if (failures_of(a, req)->n >= FAILURES_MAX && !is_known(c, &token))
+			refuse_429(req);
+		else if (strcmp(c->id, token.id) == 0 &&
+			 c->read_ns + CACHE_NS > clock_monotonic_ns())
 			decide(a, req, c, &token, go);
 		else
 			look_up(a, req, &token, go);

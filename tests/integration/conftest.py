@@ -140,11 +140,7 @@ def template():
     shutil.rmtree(directory)
 
 
-@pytest.fixture
-def make_server(template, request):
-    """make_server(args=[...]) -> a Server that is not started yet."""
-    made, directories = [], []
-
+def _maker(template, made, directories):
     def make(args=None, **kw):
         directory = tempfile.mkdtemp(prefix="rigstat-it-")
         directories.append(directory)
@@ -155,7 +151,11 @@ def make_server(template, request):
         made.append(server)
         return server
 
-    yield make
+    return make
+
+
+def _finish(made, directories, show):
+    """Stops all; what was wrong with them. Sanitizer reports end in the exit status."""
     problems = []
     for server in made:
         if server.process is not None and server.process.poll() is None:
@@ -167,16 +167,34 @@ def make_server(template, request):
         log = server.log()
         if "Sanitizer" in log or "runtime error:" in log or "failed: " in log and "CHECK" in log:
             problems.append("a sanitizer report in the log")
-        if problems or getattr(request.node, "failed", False):
+        if problems or show:
             print(f"--- log of {server.dir} ---\n{log}")
     for directory in directories:
         shutil.rmtree(directory, ignore_errors=True)
+    return problems
+
+
+@pytest.fixture
+def make_server(template, request):
+    """make_server(args=[...]) -> a Server that is not started yet."""
+    made, directories = [], []
+    yield _maker(template, made, directories)
+    problems = _finish(made, directories, getattr(request.node, "failed", False))
     assert not problems, problems
 
 
 @pytest.fixture
 def server(make_server):
     return make_server().start()
+
+
+@pytest.fixture(scope="module")
+def shared_server(template):
+    """One server for all tests of a module that only look, or bring names of their own."""
+    made, directories = [], []
+    yield _maker(template, made, directories)().start()
+    problems = _finish(made, directories, False)
+    assert not problems, problems
 
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)

@@ -99,8 +99,9 @@ def test_damage_is_refused_whole(server, batch):
     ({"X_Rigstat_Last": "3"}, 422),
     ({"X_Rigstat_CRC32C": None}, 400),
 ])
-def test_wrong_headers(server, batch, headers, status):
-    assert rec.post(server, STREAM, batch[:2], **headers).status == status
+def test_wrong_headers(shared_server, batch, headers, status):
+    assert rec.post(shared_server, STREAM, batch[:2], **headers).status == status
+    assert shared_server.sql("select count(*) from rigstat.record_staging") == [["0"]]
 
 
 @pytest.mark.parametrize("items, word", [
@@ -118,10 +119,10 @@ def test_wrong_headers(server, batch, headers, status):
     ([(rec.ENVIRONMENT, b'{"a":{}}')], "environment"),
     ([(rec.SERIES, b'\x01{"metric":"m","kind":"sum"}')], "series"),
 ])
-def test_every_field_is_checked(server, items, word):
-    answer = rec.post(server, STREAM, [rec.make(1, 1, items)])
+def test_every_field_is_checked(shared_server, items, word):
+    answer = rec.post(shared_server, STREAM, [rec.make(1, 1, items)])
     assert answer.status == 422 and word in answer.json()["detail"], answer.body
-    assert server.sql("select count(*) from rigstat.record_staging") == [["0"]]
+    assert shared_server.sql("select count(*) from rigstat.record_staging") == [["0"]]
 
 
 def test_unknown_items_are_kept(server):
