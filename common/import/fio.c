@@ -95,39 +95,114 @@ static void set_sum(struct hist *h, const json_t *block)
 	h->has_sum = scale_ns(mean, (double)h->count, &h->sum);
 }
 
+/* [at, hi) += n, joined with the last bucket when it would be empty or lie below it. */
+static int add_between(struct hist *h, int64_t *at, int64_t hi, uint64_t n, struct err *reterr)
+{
+	int rc;
+
+	if (!n)
+		return 0;
+	if (hi <= *at) {
+		if (!h->len) { /* below the minimum's bin */
+			*at = hi - 1;
+		} else {
+			h->b[h->len - 1].n += n;
+			h->count += n;
+			return 0;
+		}
+	}
+	rc = hist_append(h, *at, hi, n, reterr);
+	*at = hi;
+	return rc;
+}
+
+/* Plain JSON has percentiles, each the bin of one rank: that rank stands in its bin, those between
+ * two percentiles between their bins. */
+static int add_percentiles(struct hist *h, const json_t *object, uint64_t count, int64_t min,
+			   int64_t max, struct err *reterr)
+{
+	struct json_bin *p;
+	uint64_t below = 0;
+	int64_t at = min;
+	size_t len;
+	int rc = json_bins(object, &p, &len, reterr);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < len; i++) {
+		double rank = ceil(p[i].key / 100 * (double)count - 1e-9);
+		unsigned int bin = p[i].n < INT64_MAX ? bin_of((int64_t)p[i].n) : BINS;
+
+		if (p[i].key < 0 || p[i].key > 100 || bin >= BINS || (i && p[i].n < p[i - 1].n)) {
+			rc = err_set(reterr, ERR_INVALID,
+				     "percentile %.20s is out of order or range", p[i].text);
+		} else if (rank > (double)below) {
+			rc = add_between(h, &at, bin_lo(bin), (uint64_t)rank - below - 1, reterr);
+			rc = rc ? rc : add_between(h, &at, bin_hi(bin), 1, reterr);
+			below = (uint64_t)rank;
+		}
+	}
+	if (!rc && below < count)
+		rc = add_between(h, &at, max == INT64_MAX ? max : max + 1, count - below, reterr);
+	free(p);
+	return rc;
+}
+
+/* Without bins or percentiles (slat, lat): what the run has as numbers. */
+static void add_scalars(const struct fio *f, const json_t *block, const char *metric, int64_t max,
+			int64_t unit)
+{
+	char name[64];
+	double mean;
+
+	if (json_get_number(json_object_get(block, "mean"), &mean)) {
+		(void)snprintf(name, sizeof(name), "%s_mean", metric);
+		label(f, import_value(f->r, name, "ns", mean * (double)unit));
+	}
+	(void)snprintf(name, sizeof(name), "%s_max", metric);
+	label(f, import_value(f->r, name, "ns", (double)(max * unit)));
+}
+
+/* A distribution from bins (JSON+) or percentiles (JSON); neither: the mean and the maximum. */
 static int read_latency(const struct fio *f, const json_t *block, const char *metric, int64_t unit,
 			struct err *reterr)
 {
 	const json_t *bins = json_object_get(block, "bins");
+	const json_t *percentiles = json_object_get(block, "percentile");
 	uint64_t n, min, max;
 	struct series *s;
-	int rc = 0;
+	int rc;
 
 	if (!json_get_u64(json_object_get(block, "N"), &n) || !n)
 		return 0; /* none measured, or a fio that does not say how many */
 	if (!json_get_u64(json_object_get(block, "min"), &min) ||
-	    !json_get_u64(json_object_get(block, "max"), &max) ||
+	    !json_get_u64(json_object_get(block, "max"), &max) || min > max ||
 	    max > (uint64_t)(INT64_MAX / unit))
-		return err_set(reterr, ERR_INVALID, "%s: min or max is missing or too large",
+		return err_set(reterr, ERR_INVALID, "%s: min or max is missing or impossible",
 			       metric);
-	if (min > max)
-		return err_set(reterr, ERR_INVALID, "%s: min is above max", metric);
-	if (!json_object_size(bins)) {
-		s = import_range(f->r, metric, "fio", n, (int64_t)min * unit, (int64_t)max * unit);
-		label(f, s);
-		set_sum(&s->hist, block);
+	if (unit != 1 || (!json_object_size(bins) && !json_object_size(percentiles))) {
+		add_scalars(f, block, metric, (int64_t)max, unit);
 		return 0;
 	}
-	s = import_hist(f->r, metric, "fio", unit);
+	s = import_hist(f->r, metric, "fio", 1);
 	label(f, s);
 	s->hist.scheme = HIST_EDGES;
-	rc = add_bins(&s->hist, bins, reterr);
+	if (json_object_size(bins)) {
+		rc = add_bins(&s->hist, bins, reterr);
+	} else {
+		rc = add_percentiles(&s->hist, percentiles, n, (int64_t)min, (int64_t)max, reterr);
+		run_note(f->r, "from-percentiles",
+			 "%s: plain JSON has percentiles only: they are right to their bin, what "
+			 "lies "
+			 "between them is not known (--output-format=json+ has all)",
+			 metric);
+	}
+	if (!rc && s->hist.count != n)
+		rc = err_set(reterr, ERR_INVALID,
+			     "%s: the bins sum to %" PRIu64 ", but N is %" PRIu64, metric,
+			     s->hist.count, n);
 	if (rc)
 		return rc;
-	if (s->hist.count != n)
-		return err_set(reterr, ERR_INVALID,
-			       "%s: the bins sum to %" PRIu64 ", but N is %" PRIu64, metric,
-			       s->hist.count, n);
 	set_sum(&s->hist, block);
 	return import_extremes(&s->hist, (int64_t)min, (int64_t)max, 0, reterr);
 }

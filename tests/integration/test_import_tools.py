@@ -131,6 +131,17 @@ def test_fio(tmp_path):
         assert series(show(log), "completion_latency", op=op)["count"] == counts[number]
 
 
+def test_fio_plain_json(tmp_path):
+    run(tool("fio"), "--name=t", "--filename=f", "--size=8m", "--rw=randread", "--bs=4k", "--ioengine=psync",
+        "--runtime=1", "--time_based", "--output-format=json", "--output=fio.json", cwd=tmp_path)
+    raw = (tmp_path / "fio.json").read_text()
+    clat = json.loads(raw[raw.index("{"):])["jobs"][0]["read"]["clat_ns"]
+    s = series(show(tmp_path / "fio.json"), "completion_latency")
+    assert (s["count"], s["min"], s["max"]) == (clat["N"], clat["min"], clat["max"])
+    for name, key in (("p50", "50.000000"), ("p99", "99.000000"), ("p99.9", "99.900000")):
+        assert s["quantiles"][name]["lo"] <= clat["percentile"][key] <= s["quantiles"][name]["hi"] + 1
+
+
 def test_fio_status_interval_is_one_execution(tmp_path):
     run(tool("fio"), "--name=t", "--filename=f", "--size=8m", "--rw=randread", "--bs=4k", "--ioengine=psync",
         "--runtime=4", "--time_based", "--status-interval=1", "--output-format=json+", "--output=fio.json", cwd=tmp_path)

@@ -293,8 +293,8 @@ for q, middle in (("0.5", 234496), ("0.99", 4947968), ("0.999", 12779520), ("0.9
 entry("samples/latency/fio-3.33-jsonplus.json", format="fio-json", runs=1, notes=[], series=[
     s, {"metric": "iops", "kind": "value", "value": job["iops"]},
     {"metric": "throughput", "unit": "bytes/s", "value": job["bw_bytes"]},
-    hist("submit_latency", [], job["slat_ns"]["N"], job["slat_ns"]["min"], job["slat_ns"]["min"],
-         job["slat_ns"]["max"], (0.5,))])
+    {"metric": "submit_latency_mean", "kind": "value", "unit": "ns", "value": job["slat_ns"]["mean"]},
+    {"metric": "io_latency_max", "kind": "value", "unit": "ns", "value": job["lat_ns"]["max"]}])
 counts = [0] * 1856
 for line in text("samples/latency/fiohist_clat_hist.1.log").splitlines():
     for i, n in enumerate(line.split(",")[3:]):
@@ -957,6 +957,19 @@ inline("pt.json", json.dumps(PT), format="rt-tests-json", notes=["tool-failed"],
 PT["thread"] = {}
 inline("ssdd.json", json.dumps(PT), error="only say passed or failed")
 FIO = json.loads(text("samples/latency/fio-3.33-jsonplus.json"))
+PLAIN = json.loads(json.dumps(FIO))
+del PLAIN["jobs"][0]["read"]["clat_ns"]["bins"]
+# Plain JSON: the percentiles that fio names are right to their bin, as with bins.
+inline("fio-plain.json", json.dumps(PLAIN), format="fio-json", notes=["from-percentiles"], series=[
+    {"metric": "completion_latency", "count": 91847, "min": 43670, "max": 28674708,
+     "q": {q: [fio_edges(v)[0], fio_edges(v)[1] - 1] for q, v in (
+         ("0.01", 127488), ("0.5", 234496), ("0.9", 806912), ("0.95", 1826816), ("0.99", 4947968),
+         ("0.999", 12779520), ("0.9999", 26869760))}}])
+# fio 2 has microseconds.
+inline("fio2.json", json.dumps({"fio version": "fio-2.16", "jobs": [{"jobname": "j", "error": 0, "read": {
+    "iops": 10.5, "clat": {"min": 5, "max": 90, "mean": 20.5, "stddev": 1, "N": 7}}}]}), format="fio-json", series=[
+        {"metric": "completion_latency_max", "unit": "ns", "value": 90000},
+        {"metric": "completion_latency_mean", "unit": "ns", "value": 20500}])
 LATER = json.loads(json.dumps(FIO))
 LATER["timestamp_ms"] += 3600 * 1000
 two = "fio: some warning\n" + json.dumps(FIO) + "\nmore text\n" + json.dumps(LATER, indent=2) + "\n"
