@@ -18,6 +18,10 @@ await build({
   format: "esm",
   outdir: out,
   outExtension: { ".js": ".mjs" },
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  loader: { ".css": "empty" },
+  banner: { js: "globalThis.matchMedia ??= () => ({ matches: false }); globalThis.localStorage ??= { getItem: () => null };" },
   logLevel: "warning",
 });
 const files = entries.map((f) => join(out, f.replace(/\.ts$/, ".mjs")));

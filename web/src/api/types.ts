@@ -335,6 +335,46 @@ export interface Histogram {
   n: number[];
 }
 
+/** A distribution over time: one entry a minute and phase in every column. */
+export interface Minutes {
+  run: string;
+  metric: string;
+  unit: string;
+  step_ns: number;
+  t: string[];
+  phase: number[];
+  count: number[];
+  lost: number[];
+  p50: (number | null)[];
+  p99: (number | null)[];
+  max: (number | null)[];
+  edges: number[];
+  counts: number[][];
+}
+
+export interface Token {
+  id: string;
+  name: string;
+  scopes: string[];
+  host: string | null;
+  created: string;
+  expires: string | null;
+  revoked: string | null;
+  last_used: string | null;
+}
+
+export interface Assignment {
+  id: string;
+  host: string;
+  state: "queued" | "taken" | "running" | "done" | "failed" | "refused" | "cancelled";
+  text: string;
+  cancel: boolean;
+  created: string | null;
+  taken: string | null;
+  seen: string | null;
+  ended: string | null;
+}
+
 export interface QuantileList {
   run: string;
   metric: string;

@@ -310,7 +310,7 @@ export function Swatch({ tone, glyph = "line" }: { tone: Tone; glyph?: "line" | 
   );
 }
 
-function Rows({ table, title }: { table: DataTable; title: string }) {
+export function Rows({ table, title }: { table: DataTable; title: string }) {
   const [page, setPage] = useState(0);
   const pages = Math.max(1, Math.ceil(table.rows.length / PAGE));
   const shown = useMemo(() => table.rows.slice(page * PAGE, page * PAGE + PAGE), [table, page]);

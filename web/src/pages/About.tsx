@@ -5,6 +5,7 @@ import { API, useApi } from "../api/client";
 import type { List, MetricItem, Status } from "../api/types";
 import { fmt, fmtBytes, group } from "../lib/format";
 import { betterText } from "../lib/words";
+import { Access } from "../ui/Access";
 import { Facts, Heading, Scroll, Show, Time, useTitle } from "../ui/bits";
 
 export function AboutPage() {
@@ -80,6 +81,7 @@ export function AboutPage() {
           )}
         </Show>
       </section>
+      <Access />
       <section aria-labelledby="free-title">
         <h2 id="free-title">Free software</h2>
         <p>

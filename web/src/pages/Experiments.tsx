@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /experiments and /experiments/{id}: designs, their cells in order, and the comparison of levels. */
 
+import { useEffect } from "preact/hooks";
 import { API, useApi } from "../api/client";
 import type { Experiment, List, RunItem } from "../api/types";
 import { SIDE_TONES } from "../chart/model";
@@ -12,6 +13,8 @@ import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { encodeValue, one, tidy } from "../lib/urlstate";
 import { Empty, Factors, Facts, Heading, Pager, Scroll, Show, SortTh, Time, useNarrow, useTitle } from "../ui/bits";
 import { ExperimentCard } from "./Fleet";
+import { Assignments } from "./Assignments";
+import { NewExperiment } from "./NewExperiment";
 import { Flags, useMore } from "./Runs";
 
 const FALLBACK = "-started";
@@ -29,7 +32,13 @@ function progressOf(e: Experiment): number | null {
   return e.total_runs ? e.runs.total / e.total_runs : null;
 }
 
+/** /experiments, or the form for a new one: an experiment may be called "new", so it has no path of its own. */
 export function ExperimentsPage() {
+  const { query } = usePlace();
+  return one(query, "new") ? <NewExperiment /> : <ExperimentList />;
+}
+
+function ExperimentList() {
   useTitle("Experiments");
   const { query } = usePlace();
   const narrow = useNarrow();
@@ -43,6 +52,11 @@ export function ExperimentsPage() {
         <div>
           <Heading>Experiments</Heading>
           <p class="sub">A setting is varied on a box, in alternation; its levels are compared.</p>
+        </div>
+        <div class="actions">
+          <a class="button primary" href="/experiments?new=1">
+            New experiment
+          </a>
         </div>
       </header>
       <Show from={list} what="experiments">
@@ -139,6 +153,12 @@ function Progress({ e }: { e: Experiment }) {
 export function ExperimentPage({ id }: { id: string }) {
   const experiment = useApi<Experiment>(`${API}/experiments/${encodeURIComponent(id)}`);
   useTitle(experiment.data?.name ?? "Experiment");
+  const going = (experiment.data?.runs.running ?? 0) > 0;
+  useEffect(() => {
+    if (!going) return;
+    const timer = setInterval(experiment.retry, 5000);
+    return () => clearInterval(timer);
+  }, [going, experiment.retry]);
   return (
     <Show from={experiment} what="the experiment">
       {(e) => (
@@ -177,6 +197,7 @@ export function ExperimentPage({ id }: { id: string }) {
               ["ended", e.ended ? <Time at={e.ended} /> : null],
             ]}
           />
+          <Assignments e={e} />
           <Cells e={e} />
           <InOrder e={e} />
         </>
@@ -239,6 +260,7 @@ function Cells({ e }: { e: Experiment }) {
 function InOrder({ e }: { e: Experiment }) {
   const url = `${API}/runs?experiment=${encodeValue(e.id)}&sort=order&limit=1000`;
   const runs = useApi<List<RunItem>>(url);
+  useEffect(() => runs.retry(), [e.runs.total, e.runs.running, e.runs.failed]);
   const cellOf = (r: RunItem) => e.cells.findIndex((c) => Object.entries(c.factors).every(([k, v]) => r.factors[k] === v));
   return (
     <section aria-labelledby="order-title">

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /hosts/{host}: one box and its latest runs. */
 
+import { useEffect, useState } from "preact/hooks";
 import { API, useApi } from "../api/client";
-import type { Host, List, RunItem } from "../api/types";
+import type { Host, List, Minutes, RunItem } from "../api/types";
+import { OverTime } from "../chart/overtime";
+import { group, plural } from "../lib/format";
+import { quoteValue } from "../lib/selector";
 import { encodeValue } from "../lib/urlstate";
 import { Ago, Factors, Facts, Heading, Num, Scroll, Show, Time, useTitle } from "../ui/bits";
 import { StateWord } from "./Fleet";
@@ -41,11 +45,41 @@ export function HostPage({ name }: { name: string }) {
               ["note", h.note],
             ]}
           />
+          {h.state !== "imported" && <Watch host={h.name} />}
           {h.environment && <EnvironmentFacts sha={h.environment} />}
           <LatestRuns host={h.name} />
         </>
       )}
     </Show>
+  );
+}
+
+const WATCHED_HOURS = 3;
+
+/** The daemon's hourly watch runs, one after the other, and the last minute in words. */
+function Watch({ host }: { host: string }) {
+  const runs = useApi<List<RunItem>>(`${API}/runs?q=${encodeValue(`host=${quoteValue(host)},kind=watch`)}&limit=${WATCHED_HOURS}`);
+  const [latest, setLatest] = useState<Minutes | null>(null);
+  useEffect(() => {
+    const timer = setInterval(runs.retry, 60000); // a new run begins every hour
+    return () => clearInterval(timer);
+  }, [runs.retry]);
+  const list = runs.data?.items ?? [];
+  const first = list[0];
+  if (!first) return null;
+  const metric = first.summary?.metric ?? first.metrics[0] ?? "wakeup_latency";
+  const last = latest ? latest.t.length - 1 : -1;
+  return (
+    <>
+      {latest && last >= 0 && (
+        <p>
+          <strong>Last minute</strong> (<Time at={latest.t[last]} />): p50 <Num v={latest.p50[last]} unit={latest.unit} />, p99 <Num v={latest.p99[last]} unit={latest.unit} />, max <Num v={latest.max[last]} unit={latest.unit} />,{" "}
+          {plural(latest.count[last] ?? 0, "sample")}
+          {(latest.lost[last] ?? 0) > 0 ? `, ${group(latest.lost[last]!)} lost` : ", none lost"}.
+        </p>
+      )}
+      <OverTime runs={list.map((r) => r.id)} metric={metric} title="Watching" refreshMs={first.state === "running" ? 10000 : undefined} onLatest={setLatest} />
+    </>
   );
 }
 

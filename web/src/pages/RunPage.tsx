@@ -6,6 +6,7 @@ import { API, ApiError, sendJson, useApi } from "../api/client";
 import type { BreachList, EnvironmentDoc, Histogram, QuantileList, Run, SeriesItem, SuggestionList } from "../api/types";
 import { Chart } from "../chart/Chart";
 import { histogramModel, ninesOf, percentilesModel, type YMode } from "../chart/compare";
+import { OverTime } from "../chart/overtime";
 import { exact, fmt, fmtSpan, group, plural, pretty } from "../lib/format";
 import { setQuery, usePlace } from "../lib/router";
 import { sortBy } from "../lib/table";
@@ -78,6 +79,7 @@ export function RunPage({ id }: { id: string }) {
             </section>
           )}
           <Distribution r={r} query={query} />
+          <RunOverTime r={r} query={query} />
           <Series list={r.series} />
           {r.gaps.length > 0 && <Gaps gaps={r.gaps} />}
           {r.breaches.count > 0 && <Breaches r={r} />}
@@ -248,6 +250,13 @@ function Distribution({ r, query }: { r: Run; query: Query }) {
       </Show>
     </section>
   );
+}
+
+function RunOverTime({ r, query }: { r: Run; query: Query }) {
+  const metrics = [...new Set(r.series.filter((s) => s.kind === "hist").map((s) => s.metric))];
+  const metric = metrics.includes(one(query, "metric")) ? one(query, "metric") : metrics[0];
+  if (!metric || r.kind === "imported") return null;
+  return <OverTime runs={[r.id]} metric={metric} title="Over time" refreshMs={r.state === "running" ? 10000 : undefined} />;
 }
 
 const NONE_HIDDEN: ReadonlySet<string> = new Set();

@@ -11,6 +11,7 @@ import { copyText } from "../lib/save";
 import type { Dir } from "../lib/table";
 import { formatSort } from "../lib/table";
 import type { Word } from "../lib/words";
+import { SignIn } from "./SignIn";
 import { toast } from "./toast";
 
 export function useTitle(title: string): void {
@@ -140,6 +141,7 @@ export function ProblemBox({ error, retry }: { error: ApiError; retry?: () => vo
         </ul>
       )}
       {p.hint && <p class="hint">{p.hint}</p>}
+      {p.status === 401 && retry && <SignIn onDone={retry} />}
       <p class="row">
         {retry && (
           <button type="button" onClick={retry}>
