@@ -23,10 +23,10 @@ function compareFor(q) {
   return fixture("compare-full");
 }
 
-/** Answers of the API; `overrides` (path -> function of the query) come first. */
-function answer(path, query, overrides) {
-  const own = overrides[path];
-  if (own) return own(query);
+/** Answers of the API; `overrides` ("/path" or "POST /path" -> function of query and body) come first. */
+function answer(method, path, query, body, overrides) {
+  const own = overrides[method === "GET" ? path : `${method} ${path}`];
+  if (own) return own(query, body);
   if (path === "/api/v1/compare") return compareFor(query);
   if (path === "/api/v1/compare/suggest") return { items: [{ b: "experiment=rq,rq_affinity=1", text: "rq_affinity = 1 in the same experiment", runs: 10 }] };
   if (path === "/api/v1/experiments") return fixture("experiments");
@@ -42,7 +42,10 @@ export function startMock(port = 0, overrides = {}) {
     const url = new URL(req.url, "http://mock");
     const common = { "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin" };
     if (url.pathname.startsWith("/api/")) {
-      const doc = await answer(url.pathname, url.searchParams, overrides);
+      const parts = [];
+      for await (const part of req) parts.push(part);
+      const doc = await answer(req.method, url.pathname, url.searchParams, Buffer.concat(parts).toString(), overrides);
+      if (doc === null) return res.writeHead(204, common).end();
       if (typeof doc === "string") return res.writeHead(200, { ...common, "Content-Type": "text/plain; charset=utf-8" }).end(doc);
       const status = doc.status >= 400 && doc.title ? doc.status : 200;
       return res.writeHead(status, { ...common, "Content-Type": status === 200 ? "application/json" : "application/problem+json" }).end(JSON.stringify(doc));

@@ -154,3 +154,132 @@ test("fleet: stale, offline and lossy boxes need attention and say why; every co
     assert.deepEqual(await axe(page), []);
   });
 });
+
+test("a server that asks for a token gets one, and the page goes on", () => {
+  let token = "";
+  const locked = () => (token ? { items: [], next: null } : { type: "/problems/auth-missing", status: 401, title: "A token is needed", detail: "This server wants a token.", request_id: "r1" });
+  return on("/experiments", { "/api/v1/experiments": locked, "POST /api/v1/session": (_, body) => ((token = JSON.parse(body).token), null) }, async (page) => {
+    await page.getByRole("heading", { name: "A token is needed" }).waitFor();
+    assert.deepEqual(await axe(page), []);
+    await page.getByLabel("Token").fill("rs_abc_secret");
+    await page.keyboard.press("Enter");
+    await page.getByText("No experiment yet").waitFor();
+    assert.equal(token, "rs_abc_secret");
+    assert.ok(!page.url().includes("secret"));
+    assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes("secret")), false);
+  });
+});
+
+test("tokens are made, shown once and revoked", () => {
+  const made = { id: "t1", name: "agent", scopes: ["ingest"], host: null, created: "2026-11-30T20:00:00Z", expires: null, revoked: null, last_used: null };
+  const list = [];
+  let asked = null;
+  const overrides = {
+    "/api/v1/tokens": () => ({ items: list, next: null }),
+    "POST /api/v1/tokens": (_, body) => ((asked = JSON.parse(body)), list.push(made), { id: "t1", token: "rs_t1_s3cret" }),
+    "DELETE /api/v1/tokens/t1": () => ((made.revoked = "2026-11-30T20:01:00Z"), null),
+  };
+  return on("/about", overrides, async (page) => {
+    await page.getByText("There are no tokens").waitFor();
+    await page.getByText("New token").click();
+    await page.getByLabel("Name").fill("agent");
+    await page.getByLabel("read", { exact: true }).uncheck();
+    await page.getByLabel("ingest", { exact: true }).check();
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByText("rs_t1_s3cret").waitFor();
+    assert.deepEqual(asked, { name: "agent", scopes: ["ingest"], expires_days: 90 });
+    assert.deepEqual(await axe(page), []);
+    await page.getByRole("button", { name: "Revoke" }).click();
+    await page.locator(".badge", { hasText: "revoked" }).waitFor();
+  });
+});
+
+const BOX = { name: "olab-12", state: "online", last_seen: "2026-11-30T20:00:00Z", age_ns: 1e9, agent_version: "0.1.0", kernel: "6.12.9", runs: 3, last_run: null, tags: {}, note: null, lost_1h: 0, environment: null };
+
+test("an experiment is asked from the form: the plan, its length, the same as a command, a refusal", () => {
+  let asked = null;
+  const overrides = {
+    "/api/v1/hosts": () => ({ items: [BOX], next: null }),
+    "POST /api/v1/experiments": (_, body) => {
+      asked = JSON.parse(body);
+      return { type: "/problems/invalid", status: 400, title: "The request cannot be understood", detail: "'fio' is not a workload of olab-12", request_id: "r2" };
+    },
+  };
+  return on("/experiments?new=1", overrides, async (page) => {
+    await page.getByLabel("Name", { exact: true }).fill("rq");
+    await page.getByLabel("Factor", { exact: true }).fill("rq_affinity");
+    await page.getByLabel("Levels").fill("0, 1");
+    await page.getByLabel("Tunable").fill("rq_affinity");
+    await page.getByLabel("Workload").fill("fio");
+    await page.getByLabel("olab-12").check();
+    await page.getByText("2 combinations × 10 runs, at least 10 min 40 s").waitFor();
+    await page.getByText("The same from a shell").click();
+    await page.getByText("--tune rq_affinity=rq_affinity").waitFor();
+    assert.deepEqual(await axe(page), []);
+    await page.getByLabel("Order").selectOption("sequential");
+    await page.getByText("cannot be told from what the factor does").waitFor();
+    await page.getByRole("button", { name: "Ask olab-12" }).click();
+    await page.getByText("'fio' is not a workload of olab-12").waitFor();
+    assert.deepEqual(asked.factors, [{ name: "rq_affinity", levels: ["0", "1"], tune: "rq_affinity" }]);
+    assert.equal(asked.order, "sequential");
+    assert.equal(asked.workload, "fio");
+  });
+});
+
+test("a watched box: the heat map is read by keyboard, as a table and as CSV; the last minute is in words", () => {
+  const run = { id: "r_5", uid: "0".repeat(32), host: "olab-12", experiment: null, experiment_id: null, kind: "watch", state: "running", started: "2026-11-30T19:00:00Z", ended: null, measured_ns: null, factors: {}, tags: {}, order: null, block: null, excluded: null, metrics: ["wakeup_latency"], demo: false, summary: null };
+  const n = 30;
+  const at = (f) => Array.from({ length: n }, (_, i) => f(i));
+  const edges = Array.from({ length: 41 }, (_, i) => Math.round(1000 * 10 ** (i / 10)));
+  const minutes = {
+    run: "r_5", metric: "wakeup_latency", unit: "ns", labels: {}, step_ns: 60e9, t: at((i) => new Date(Date.UTC(2026, 10, 30, 19, i)).toISOString()), phase: at((i) => (i ? 2 : 1)), count: at(() => 60000), lost: at((i) => (i === 3 ? 17 : 0)),
+    overflow: at(() => 0), negative: at(() => 0), p50: at(() => 6400), p99: at((i) => 11600 + 100 * i), max: at((i) => 60000 + 9000 * (i % 7)), edges, counts: at((i) => edges.slice(1).map((_, r) => Math.round(6e4 * Math.exp(-(((r - 8) / (1.5 + i / 20)) ** 2))))),
+  };
+  return on(
+    "/hosts/olab-12",
+    { "/api/v1/hosts/olab-12": () => BOX, "/api/v1/runs": () => ({ items: [run], next: null }), "/api/v1/runs/r_5/minutes/wakeup_latency": () => minutes },
+    async (page) => {
+      const chart = page.locator("[data-chart=heat]");
+      await chart.locator("canvas").waitFor();
+      await page.getByText("Last minute").waitFor();
+      const painted = await chart.locator("canvas").evaluate((c) => {
+        const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height);
+        return new Set(new Uint32Array(data.buffer)).size;
+      });
+      assert.ok(painted > 20, `${painted} colours`);
+      await chart.locator(".plot").focus();
+      await page.keyboard.press("Home");
+      for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
+      await page.getByText("2026-11-30 19:03, measured; p50 6.40 µs; p99 11.9 µs; max 87.0 µs; 17 lost").waitFor();
+      await chart.getByRole("button", { name: "Table" }).click();
+      assert.equal(await chart.locator(".rows tbody tr").count(), n);
+      for (const scheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme: scheme });
+        await page.waitForTimeout(100);
+        assert.deepEqual(await axe(page), [], scheme);
+      }
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.waitForTimeout(100);
+      assert.ok((await page.evaluate(() => document.scrollingElement.scrollWidth)) <= 390);
+    },
+  );
+});
+
+test("boxes that were asked say how far they are, and can be told to stop", () => {
+  const a = { id: "a_1", host: "olab-12", state: "running", text: "run 3/20 rq_affinity=0", cancel: false, created: "2026-11-30T20:00:00Z", taken: "2026-11-30T20:00:01Z", seen: "2026-11-30T20:00:30Z", ended: null, plan: {} };
+  const e = JSON.parse(readFileSync(new URL("fixtures/experiments.json", import.meta.url))).items[0];
+  const overrides = {
+    "/api/v1/experiments/e_3": () => e,
+    "/api/v1/experiments/e_3/assignments": () => ({ items: [a], next: null }),
+    "DELETE /api/v1/experiments/e_3/assignments": () => ((a.cancel = true), { cancelled: 1 }),
+  };
+  return on("/experiments/e_3", overrides, async (page) => {
+    await page.getByText("run 3/20 rq_affinity=0").waitFor();
+    assert.deepEqual(await axe(page), []);
+    await page.getByRole("button", { name: "Take it back" }).click();
+    await page.getByText("1 box told to stop").waitFor();
+    await page.getByText("is being taken back").waitFor();
+    a.state = "cancelled";
+    await page.locator(".word", { hasText: "cancelled" }).waitFor();
+  });
+});

@@ -73,7 +73,7 @@ export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
   return (
     <section class="card chart" aria-labelledby="chart-heat" data-chart="heat">
       <header>
-        <h3 id="chart-heat">{title}</h3>
+        <h2 id="chart-heat">{title}</h2>
         <div class="tools">
           <button type="button" class="small" aria-pressed={tableOpen} onClick={onTable}>
             Table
@@ -162,8 +162,10 @@ function draw(canvas: HTMLCanvasElement, width: number, m: HeatModel, p: Palette
       });
     }
     ctx.globalAlpha = 1;
-    line(ctx, b.t.map((t) => x(t + b.step / 2)), b.p99.map((v) => (v !== null && v > 0 ? y(Math.log10(v)) : null)), p.text, []);
-    line(ctx, b.t.map((t) => x(t + b.step / 2)), b.max.map((v) => (v !== null && v > 0 ? y(Math.log10(v)) : null)), p.tone.b, [3, 3]);
+    const measured = b.t.map((t, i) => ({ x: x(t + b.step / 2), i })).filter(({ i }) => b.phase[i] !== 1 && b.phase[i] !== 3);
+    const height = (v: number | null | undefined) => (v !== null && v !== undefined && v > 0 ? y(Math.log10(v)) : null);
+    line(ctx, measured.map((c) => c.x), measured.map((c) => height(b.p99[c.i])), p.text, []);
+    line(ctx, measured.map((c) => c.x), measured.map((c) => height(b.max[c.i])), p.tone.b, [3, 3]);
   }
 }
 
@@ -200,13 +202,13 @@ function drawAxes(ctx: CanvasRenderingContext2D, width: number, m: HeatModel, p:
     ctx.stroke();
     ctx.fillText(axisText(Math.pow(10, tick.at), m.unit), LEFT - 6, y(tick.at));
   }
-  ctx.textAlign = "center";
   ctx.textBaseline = "top";
   for (const t of timeTicks(m.t[0], m.t[1], Math.max(2, Math.floor((width - LEFT) / 90)))) {
     ctx.beginPath();
     ctx.moveTo(x(t), HEIGHT - BOTTOM);
     ctx.lineTo(x(t), HEIGHT - BOTTOM + 5);
     ctx.stroke();
+    ctx.textAlign = x(t) > width - RIGHT - 18 ? "right" : "center";
     ctx.fillText(fmtTime(new Date(t).toISOString(), utc ? "utc" : "local").slice(11), x(t), HEIGHT - BOTTOM + 8);
   }
 }

@@ -88,7 +88,7 @@ export function NewExperiment() {
           </Show>
         </section>
         <p>
-          <strong>{plural(total, "run")}</strong> on each of {plural(plan.hosts.length, "box", "boxes")}: {cellsOf(plan)} combinations × {plan.runs} runs, at least {fmtSpan(spanOf(plan) * 1e9)}.
+          <strong>{plural(total, "run")}</strong> on each of {plural(plan.hosts.length, "box", "boxes")}: {plural(cellsOf(plan), "combination")} × {plural(plan.runs, "run")}, at least {fmtSpan(spanOf(plan) * 1e9)}.
         </p>
         {problem && (
           <div class="problem" role="alert">
