@@ -34,9 +34,10 @@ struct stream {
 	size_t len, cap;
 	struct hole *hole;
 	size_t holes, holes_cap;
-	uint64_t acked; /* the server has everything below */
-	uint64_t next;	/* one above the newest number */
-	bool clean;	/* found with the closed flag */
+	uint64_t acked;	    /* the server has everything below */
+	uint64_t acked_max; /* what it had once: a server may lose commits */
+	uint64_t next;	    /* one above the newest number */
+	bool clean;	    /* found with the closed flag */
 	unsigned char open_run[RUN_UID_LEN];
 	/* where the last read ended, so that the next need not search */
 	uint64_t read_seq;

@@ -83,8 +83,8 @@ static void put_gap(struct spool *s, const struct stream *st, uint64_t from, uin
 	} else {
 		*to = next_hole(st, from, *to);
 		if (from < stream_floor(st)) {
-			reason = from < st->acked ? "server_rollback" : "quota";
-			text = from < st->acked
+			reason = from < st->acked_max ? "server_rollback" : "quota";
+			text = from < st->acked_max
 				       ? "the server lost what it had acknowledged, and the spool "
 					 "has deleted it since"
 				       : "the spool no longer has these records";
@@ -270,6 +270,8 @@ void spool_acked(struct spool *s, const char *stream, uint64_t next_seq)
 		return;
 	/* A server that lost its last commits moves the mark back: deliver again. */
 	st->acked = next_seq < st->next ? next_seq : st->next;
+	if (st->acked_max < st->acked)
+		st->acked_max = st->acked;
 	for (size_t i = 0; i < st->len; i++)
 		if (st->seg[i]->last >= st->acked)
 			st->seg[i]->acked_ns = 0;

@@ -197,7 +197,7 @@ class Peer:
     """Accepts as docs/PROTOCOL.md says. `script` is a list of functions (handler, body) -> bool
     that may answer instead; each is used once and dropped when it returns True."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, host="127.0.0.1"):
         self.streams = {}  # id -> {"next", "records": [(first, last, Record)], "last_crc"}
         self.script = []
         self.connections = set()
@@ -254,9 +254,9 @@ class Peer:
             def handle_error(self, *_):
                 pass
 
-        self.httpd = Server(("127.0.0.1", port), Handler)
+        self.httpd = Server((host, port), Handler)
         self.port = self.httpd.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{host}:{self.port}"
         self.thread = threading.Thread(target=self.httpd.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 
