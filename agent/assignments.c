@@ -47,6 +47,7 @@ struct assignments {
 	uint64_t rest_ms;
 	bool in_flight; /* a request has not been answered ... */
 	bool is_final;	/* ... and it is the final report */
+	bool hold;	/* quiet: do not ask */
 
 	/* what is being carried out */
 	int64_t id;
@@ -311,6 +312,10 @@ static void on_assignment(void *user, const struct http_answer *answer)
 
 static void ask(struct assignments *a)
 {
+	if (a->hold) {
+		rest(a, A_RESTING, REST_MIN_MS);
+		return;
+	}
 	a->state = A_ASKING;
 	strbuf_clear(&a->url);
 	strbuf_clear(&a->body);
@@ -410,6 +415,21 @@ int assignments_open(uv_loop_t *loop, const struct agent_conf *conf, char *const
 	rest(a, A_RESTING, REST_MIN_MS);
 	*ret = TAKE(a);
 	return 0;
+}
+
+void assignments_hold(struct assignments *a, bool hold)
+{
+	struct transport *t;
+
+	if (!a)
+		return;
+	a->hold = hold;
+	if (!hold || a->state != A_ASKING || !a->in_flight)
+		return;
+	t = curlloop_transport(a->curl);
+	t->cancel(t);
+	a->in_flight = false;
+	rest(a, A_RESTING, REST_MIN_MS);
 }
 
 static void on_timer_closed(uv_handle_t *handle)

@@ -15,5 +15,8 @@ struct assignments;
  * borrowed until closed. Without conf->server there is nobody to ask: *ret is NULL. */
 int assignments_open(uv_loop_t *loop, const struct agent_conf *conf, char *const *options,
 		     struct assignments **ret, struct err *reterr) MUSTCHECK;
+/* While held (quiet), the server is not asked; a running experiment goes on and is reported. NULL
+ * is fine. */
+void assignments_hold(struct assignments *a, bool hold);
 /* Ends a running experiment in order; the loop must run until it is closed. NULL is fine. */
 void assignments_close(struct assignments *a);

@@ -47,6 +47,7 @@ static void set_quiet(struct daemon *d, bool quiet)
 {
 	spool_set_quiet(d->spool, quiet);
 	delivery_hold(d->delivery, quiet);
+	assignments_hold(d->assignments, quiet);
 }
 
 static void begin_run(struct daemon *d)

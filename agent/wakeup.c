@@ -77,7 +77,7 @@ static void sleep_until(int64_t due_ns)
 /* The one system call that measuring may add, and only for a late sample after a quiet time. */
 static void wake_reader(struct cpu *c)
 {
-	int fd = atomic_load_explicit(&c->breach_fd, memory_order_relaxed);
+	int fd = atomic_load_explicit(&c->breach_fd, memory_order_acquire);
 	uint64_t one = 1;
 
 	if (fd >= 0)

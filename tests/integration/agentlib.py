@@ -176,6 +176,12 @@ def items(records, kind):
     return [it for r in records for k, it, _ in r.items if k == kind]
 
 
+def wakeups(records):
+    """Histogram items of wakeup_latency, of every run."""
+    numbers = {s["number"] for s in items(records, "series") if s["metric"] == "wakeup_latency"}
+    return [it for it in items(records, "hist") if it["series"] in numbers]
+
+
 def merge(hists):
     out = {"count": 0, "lost": 0, "negative": 0, "max": 0, "buckets": collections.Counter()}
     for h in hists:
@@ -235,9 +241,10 @@ class Peer:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 with peer.lock:
                     peer.requests.append((self.command, self.path, dict(self.headers), body))
-                    if peer.always and peer.always(self, body):
+                    ours = self.path.startswith("/api/v1/ingest")
+                    if ours and peer.always and peer.always(self, body):
                         return
-                    while peer.script:
+                    while ours and peer.script:
                         act = peer.script.pop(0)
                         if act(self, body):
                             return
@@ -268,6 +275,8 @@ class Peer:
                 c.shutdown(socket.SHUT_RDWR)
 
     def answer(self, method, path, headers, body):
+        if method == "GET" and not path.startswith("/api/v1/ingest/"):
+            return 404, {}
         if method == "GET":
             st = self.streams.get(path.rsplit("/", 1)[1])
             return 200, {"next_seq": st["next"] if st else 1}

@@ -37,7 +37,7 @@ def test_streams_while_it_measures(tmp_path, peer):
         assert agent.stop() < 2
     peer.check_ledger()
     assert [s["kind"] for s in items(peer.records(), "run_start")] == ["watch"]
-    assert {h["X-Rigstat-Host"] for _, _, h, _ in peer.requests} == {"box"}
+    assert {h["X-Rigstat-Host"] for _, path, h, _ in peer.requests if "/ingest" in path} == {"box"}
 
 
 def test_agent_killed_in_the_middle(tmp_path, peer):

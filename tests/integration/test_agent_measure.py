@@ -11,7 +11,7 @@ import time
 import pytest
 
 from agentlib import (Agent, at_or_above, binary, items, merge, running, sha256, spool_streams,
-                      wait_records)
+                      wait_records, wakeups)
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for SCHED_FIFO")
 
@@ -67,9 +67,9 @@ def test_a_run_is_whole(tmp_path):
 def test_every_period_is_a_sample(tmp_path):
     _, records, _ = run_for(tmp_path, 3, "--cpus", "0")
     (end,) = items(records, "run_end")
-    h = merge(it["hist"] for it in items(records, "hist"))
-    periods = sum(it["dt"] for it in items(records, "hist")) / 1e6
-    assert abs(h["count"] - periods) <= 15  # the threads start 10 ms after the clock
+    h = merge(it["hist"] for it in wakeups(records))
+    periods = sum(it["dt"] for it in wakeups(records)) / 1e6
+    assert abs(h["count"] - periods) <= 60  # the edges, on a busy box
     assert h["lost"] == 0 and h["negative"] == 0 and end["measured_ns"] > 2.5e9
 
 
@@ -77,7 +77,7 @@ def test_stall_of_200_ms(tmp_path):
     """The stopped agent has 200 late samples, not one, and says that it missed periods."""
     agent = Agent(tmp_path, "--cpus", "0")
     with running(agent):
-        wait_records(agent.spool, lambda rs: len(items(rs, "hist")) >= 1)
+        wait_records(agent.spool, lambda rs: len(wakeups(rs)) >= 1)
         agent.signal(signal.SIGSTOP)
         time.sleep(0.2)
         agent.signal(signal.SIGCONT)
@@ -87,15 +87,15 @@ def test_stall_of_200_ms(tmp_path):
     (end,) = items(records, "run_end")
     (series,) = [s for s in items(records, "series") if s["metric"] == "wakeup_latency"]
     assert series["omission"] == "keeps_deadlines" and series["labels"] == {"cpu": "0"}
-    h = merge(it["hist"] for it in items(records, "hist"))
+    h = merge(it["hist"] for it in wakeups(records))
     # Deadlines of 200 ms, each late by what was left of the stall: 190 of them by >= 10 ms.
     # Other stalls of a busy box may add some.
     assert 185 <= at_or_above(h, 10_000_000) <= 300
     assert 95 <= at_or_above(h, 100_000_000) <= 160
     assert 195e6 <= h["max"] <= 400e6
     assert end["missed"][str(series["number"])] >= 190
-    periods = sum(it["dt"] for it in items(records, "hist")) / 1e6
-    assert abs(h["count"] - periods) <= 15
+    periods = sum(it["dt"] for it in wakeups(records)) / 1e6
+    assert abs(h["count"] - periods) <= 60
 
 
 def test_counters_count(tmp_path):
@@ -137,7 +137,7 @@ def test_without_rights(tmp_path):
     for code in refused:
         assert code in marks and code in agent.text()
     assert facts["measure.policy"] == "other:0"
-    assert merge(it["hist"] for it in items(records, "hist"))["count"] > 1000
+    assert merge(it["hist"] for it in wakeups(records))["count"] > 1000
     absent = {s["metric"]: s["reason"] for s in items(records, "series") if s["kind"] == "absent"}
     counted = {s["metric"] for s in items(records, "series") if s["kind"] == "counter"}
     assert "CAP_PERFMON" in absent["context_switches"]

@@ -56,7 +56,7 @@ def expected(spool):
                     names[it["number"]] = it["labels"]["cpu"]
                 elif kind == "phase":
                     measured = it["phase"] == 2
-                elif kind == "hist" and (measured or ends_here(r)):
+                elif kind == "hist" and it["series"] in names and (measured or ends_here(r)):
                     run[names[it["series"]]] = run.get(names[it["series"]], 0) + it["hist"]["count"]
     return out
 
