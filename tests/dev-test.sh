@@ -2,7 +2,7 @@
 # Part of ./dev: `test`. Every part leaves a JUnit file; the closing line is their sum.
 
 default_parts=(lint unit fuzz integration blame web)
-demand_parts=(faults attacks qemu compose lab)
+demand_parts=(tsan faults attacks qemu compose lab)
 
 part_lint() {
 	cmd_lint && junit_one lint pass || junit_one lint fail
@@ -41,6 +41,15 @@ part_qemu() { run_pytest qemu tests/qemu; }
 part_compose() { run_pytest compose tests/compose; }
 part_lab() { run_pytest lab tests/lab; }
 part_blame() { run_pytest blame tests/blame; }
+
+# The threads of the agent under ThreadSanitizer: the hand-over alone, then the whole daemon.
+part_tsan() {
+	cmake --preset tsan -DRIGSTAT_WEB=OFF -DRIGSTAT_SERVER=OFF -DRIGSTAT_CLI=OFF >/dev/null
+	cmake --build build-tsan --target rigstat-agent agent_test_wakeup
+	build-tsan/tests/agent_test_wakeup || return 1
+	RIGSTAT_BUILD=$PWD/build-tsan run_pytest tsan tests/integration/test_agent_delivery.py \
+		-k 'streams or experiment or quiet or moved'
+}
 
 part_web() {
 	run_pytest web tests/web
