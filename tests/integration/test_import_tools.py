@@ -175,10 +175,15 @@ def test_stress_ng(tmp_path):
     s = series(show(tmp_path / "sn.txt"), "wakeup_latency")
     assert s["count"] == int(re.search(r"delay, (\d+) samples", text).group(1))
     assert s["max"] == int(re.search(r"max: (\d+) ns", text).group(1))
-    p99 = int(re.search(r"99\.00%:\s+(\d+) ns", text).group(1))
-    q = s["quantiles"]["p99"]
-    # stress-ng cuts its rank down, so it may name the sample before ours.
-    assert q["lo"] - 50000 <= p99 <= (q["hi"] or s["max"])
+    # Nearest rank from the printed rows; stress-ng's own percentiles are a rank beside it.
+    seen, rank = 0, -(-s["count"] * 9 // 10)
+    for lo, n in re.findall(r"cyclic:\s+(\d+)\s+(\d+)\s*$", text, re.M):
+        seen += int(n)
+        if seen >= rank:
+            assert s["quantiles"]["p90"]["lo"] == max(int(lo), s["min"])
+            break
+    else:
+        assert s["quantiles"]["p90"]["answer"] == "at_least"
 
 
 def test_perf_stat_forms_agree(tmp_path):
