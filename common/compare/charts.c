@@ -241,15 +241,12 @@ static json_t *ccdf(const struct cmp *c)
 
 /* --- shift --- */
 
-/* The pooled histogram without the runs of one block (or one run): what the jackknife asks for. */
-static double quantile_without(const struct cmp *c, int s, double q, const bool *leave)
-{
-	const struct side *side = &c->side[s];
-	struct stat_def d = {.kind = STAT_QUANTILE, .q = q};
-	struct hist h = {0};
-	double v;
+static const double shift_qs[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999, 0.9999};
 
-	hist_copy(&h, &side->pooled);
+/* The pooled histogram without some runs: what the jackknife asks for. */
+static void pooled_without(const struct side *side, const bool *leave, struct hist *h)
+{
+	hist_copy(h, &side->pooled);
 	for (size_t i = 0; i < side->n; i++) {
 		const struct hist *o = &side->obs[i].hist;
 		size_t k = 0;
@@ -257,76 +254,78 @@ static double quantile_without(const struct cmp *c, int s, double q, const bool 
 		if (!leave[i])
 			continue;
 		for (size_t b = 0; b < o->len; b++) {
-			while (h.b[k].hi <= o->b[b].lo)
+			while (h->b[k].hi <= o->b[b].lo)
 				k++;
-			h.b[k].n -= o->b[b].n;
+			h->b[k].n -= o->b[b].n;
 		}
-		h.count -= o->count;
-		h.overflow -= o->overflow;
-		h.negative -= o->negative;
+		h->count -= o->count;
+		h->overflow -= o->overflow;
+		h->negative -= o->negative;
 	}
-	h.has_min = h.has_max = false;
-	v = stat_of_hist(&d, &h).v;
-	hist_done(&h);
-	return v;
+	h->has_min = h->has_max = false;
 }
 
-static void mark(const struct cmp *c, int s, uint32_t pair, size_t unit, bool *leave)
+/* Quantiles of one side, without the runs of a block (paired) or of one unit. */
+static void quantiles_without(const struct cmp *c, int s, size_t block, size_t unit, size_t n_q,
+			      double *out)
 {
+	const struct plan *p = &c->plan;
+	bool *leave = xcalloc(c->side[s].n + 1, sizeof(*leave));
+	struct hist h = {0};
+
 	for (size_t i = 0; i < c->side[s].n; i++) {
-		size_t u = c->plan.unit_of[s][i];
+		size_t u = p->unit_of[s][i];
 
-		leave[i] = u != SIZE_MAX && (pair ? c->plan.units[s][u].pair == pair : u == unit);
+		leave[i] = u != SIZE_MAX && (p->paired ? p->block_of[s][u] == block : u == unit);
 	}
+	pooled_without(&c->side[s], leave, &h);
+	for (size_t k = 0; k < n_q; k++) {
+		struct stat_def d = {.kind = STAT_QUANTILE, .q = shift_qs[k]};
+
+		out[k] = stat_of_hist(&d, &h).v;
+	}
+	hist_done(&h);
+	free(leave);
 }
 
-static bool first_of_pair(const struct plan *p, size_t u)
-{
-	bool other = false;
+/* Leave-one-out values of the first n_q quantiles: loo[s][k * n + i] without block or unit i. */
+struct loo {
+	double *v[2];
+	size_t n[2];
+};
 
-	for (size_t k = 0; k < u; k++)
-		if (p->units[0][k].pair == p->units[0][u].pair)
-			return false;
-	for (size_t k = 0; k < p->n[1]; k++)
-		other |= p->units[1][k].pair == p->units[0][u].pair;
-	return other && p->units[0][u].pair;
+static void leave_each_out(const struct cmp *c, size_t n_q, struct loo *loo)
+{
+	double one[ARRAY_LEN(shift_qs)];
+
+	for (int s = 0; s < 2; s++) {
+		loo->n[s] = c->plan.paired ? c->plan.pairs : c->plan.n[s];
+		loo->v[s] = xcalloc(n_q * loo->n[s] + 1, sizeof(double));
+		for (size_t i = 0; i < loo->n[s]; i++) {
+			quantiles_without(c, s, i, i, n_q, one);
+			for (size_t k = 0; k < n_q; k++)
+				loo->v[s][k * loo->n[s] + i] = one[k];
+		}
+	}
 }
 
 /* Delete one block at a time when paired, else one replicate of either side. */
-static void shift_band(const struct cmp *c, double q, double theta, double qa, double qb,
+static void shift_band(const struct cmp *c, size_t k, struct loo *loo, double qa, double qb,
 		       struct calc_band *ret)
 {
-	const struct plan *p = &c->plan;
-	double *loo[2] = {xcalloc(p->n[0] + 1, sizeof(double)),
-			  xcalloc(p->n[1] + 1, sizeof(double))};
-	bool *leave[2] = {xcalloc(c->side[0].n + 1, sizeof(bool)),
-			  xcalloc(c->side[1].n + 1, sizeof(bool))};
-	size_t n = 0;
+	double *a = loo->v[0] + k * loo->n[0], *b = loo->v[1] + k * loo->n[1];
 
-	if (p->paired) {
-		for (size_t u = 0; u < p->n[0]; u++) {
-			if (!first_of_pair(p, u))
-				continue;
-			for (int s = 0; s < 2; s++)
-				mark(c, s, p->units[0][u].pair, 0, leave[s]);
-			loo[0][n++] = quantile_without(c, 1, q, leave[1]) -
-				      quantile_without(c, 0, q, leave[0]);
-		}
-		calc_jackknife(theta, loo[0], n, c->conf, ret);
-	} else {
-		for (int s = 0; s < 2; s++) {
-			for (size_t u = 0; u < p->n[s]; u++) {
-				mark(c, s, 0, u, leave[s]);
-				loo[s][u] = s ? quantile_without(c, 1, q, leave[1]) - qa
-					      : qb - quantile_without(c, 0, q, leave[0]);
-			}
-		}
-		calc_jackknife2(theta, loo[0], p->n[0], loo[1], p->n[1], c->conf, ret);
+	if (c->plan.paired) {
+		for (size_t i = 0; i < loo->n[0]; i++)
+			a[i] = b[i] - a[i];
+		calc_jackknife(qb - qa, a, loo->n[0], c->conf, ret);
+		return;
 	}
-	for (int s = 0; s < 2; s++) {
-		free(loo[s]);
-		free(leave[s]);
-	}
+	for (size_t i = 0; i < loo->n[0]; i++)
+		a[i] = qb - a[i];
+	for (size_t i = 0; i < loo->n[1]; i++)
+		b[i] -= qa;
+	calc_jackknife2(qb - qa, a, loo->n[0], b, loo->n[1], c->conf, ret);
 }
 
 static bool every_run_reaches(const struct cmp *c, double q)
@@ -344,23 +343,30 @@ static bool every_run_reaches(const struct cmp *c, double q)
 
 static json_t *shift(const struct cmp *c)
 {
-	static const double qs[] = {0.1, 0.2, 0.3, 0.4,	 0.5,	0.6,
-				    0.7, 0.8, 0.9, 0.99, 0.999, 0.9999};
 	json_t *q = json_array(), *delta = json_array(), *lo = json_array(), *hi = json_array();
+	bool tested = !c->plan.confounded && c->plan.n[0] >= 3 && c->plan.n[1] >= 3;
+	struct loo loo = {.v = {NULL, NULL}};
+	size_t n_q = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(qs) && every_run_reaches(c, qs[i]); i++) {
-		struct stat_def d = {.kind = STAT_QUANTILE, .q = qs[i]};
+	while (n_q < ARRAY_LEN(shift_qs) && every_run_reaches(c, shift_qs[n_q]))
+		n_q++;
+	if (tested)
+		leave_each_out(c, n_q, &loo);
+	for (size_t k = 0; k < n_q; k++) {
+		struct stat_def d = {.kind = STAT_QUANTILE, .q = shift_qs[k]};
 		double a = stat_of_hist(&d, &c->side[0].pooled).v;
 		double b = stat_of_hist(&d, &c->side[1].pooled).v;
 		struct calc_band band = {NAN, NAN, NAN};
 
-		if (!c->plan.confounded && c->plan.n[0] >= 3 && c->plan.n[1] >= 3)
-			shift_band(c, qs[i], b - a, a, b, &band);
-		add(q, qs[i]);
+		if (tested)
+			shift_band(c, k, &loo, a, b, &band);
+		json_array_append_new(q, json_num(shift_qs[k]));
 		add(delta, b - a);
 		add(lo, band.lo);
 		add(hi, band.hi);
 	}
+	free(loo.v[0]);
+	free(loo.v[1]);
 	return PACK("{s:o,s:o,s:o,s:o}", "q", q, "delta", delta, "lo", lo, "hi", hi);
 }
 

@@ -76,6 +76,7 @@ struct plan {
 	struct unit *units[2];
 	size_t n[2];
 	size_t *unit_of[2];
+	size_t *block_of[2]; /* of a unit: 0..pairs-1, SIZE_MAX without a partner; NULL unpaired */
 	enum run_order order;
 	bool confounded;
 	bool paired;

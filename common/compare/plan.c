@@ -301,6 +301,38 @@ static void rank_units(struct plan *p)
 	free(v);
 }
 
+/* Numbers the complete blocks, so that rows are folded in one pass. */
+static void number_blocks(struct plan *p)
+{
+	size_t n = 0;
+
+	if (!p->paired)
+		return;
+	for (int s = 0; s < 2; s++) {
+		p->block_of[s] = xcalloc(p->n[s] + 1, sizeof(*p->block_of[s]));
+		for (size_t u = 0; u < p->n[s]; u++)
+			p->block_of[s][u] = SIZE_MAX;
+	}
+	for (size_t u = 0; u < p->n[0]; u++) {
+		uint32_t pair = p->units[0][u].pair;
+		bool both = false;
+
+		if (!pair || p->block_of[0][u] != SIZE_MAX)
+			continue;
+		for (size_t k = 0; k < p->n[1]; k++) {
+			if (p->units[1][k].pair != pair)
+				continue;
+			p->block_of[1][k] = n;
+			both = true;
+		}
+		for (size_t k = u; k < p->n[0] && both; k++)
+			if (p->units[0][k].pair == pair)
+				p->block_of[0][k] = n;
+		n += both;
+	}
+	p->pairs = n;
+}
+
 static void plan_init(struct cmp *c, struct plan *p, enum replicate r)
 {
 	*p = (struct plan){.replicate = r};
@@ -332,6 +364,7 @@ static void make_single(struct cmp *c, const char *host, struct plan *p)
 		p->paired = pair_neighbours(p);
 	if (!p->paired)
 		p->pairs = p->unpaired = 0;
+	number_blocks(p);
 	free(v);
 }
 
@@ -355,6 +388,7 @@ static void make_pooled(struct cmp *c, struct plan *p)
 					p->units[s][u].pair = (uint32_t)h + 1;
 	p->pairs = count_pairs(p);
 	p->paired = p->pairs >= PAIRS_AT_LEAST;
+	number_blocks(p);
 	free(v);
 	for (size_t h = 0; h < c->n_hosts; h++) {
 		struct plan one;
@@ -437,6 +471,7 @@ void plan_done(struct plan *p)
 	for (int s = 0; s < 2; s++) {
 		free(p->units[s]);
 		free(p->unit_of[s]);
+		free(p->block_of[s]);
 	}
 }
 

@@ -90,31 +90,26 @@ static bool all_known(const struct plan *p, const struct row *r)
 
 size_t row_blocks(const struct plan *p, const struct row *r, double **ret_a, double **ret_b)
 {
-	double *a = xcalloc(p->n[0] + 1, sizeof(*a)), *b = xcalloc(p->n[0] + 1, sizeof(*b));
-	size_t n = 0;
+	size_t n = p->paired ? p->pairs : 0;
+	double *mean[2] = {xcalloc(n + 1, sizeof(double)), xcalloc(n + 1, sizeof(double))};
+	double *count = xcalloc(n + 1, sizeof(*count));
 
-	*ret_a = a;
-	*ret_b = b;
-	for (size_t i = 0; p->paired && i < p->n[0]; i++) {
-		uint32_t pair = p->units[0][i].pair;
-		double sum[2] = {0, 0}, count[2] = {0, 0};
-		bool first = pair != 0;
+	for (int s = 0; s < 2 && n; s++) {
+		memset(count, 0, n * sizeof(*count));
+		for (size_t u = 0; u < p->n[s]; u++) {
+			size_t block = p->block_of[s][u];
 
-		for (size_t k = 0; k < i; k++)
-			first &= p->units[0][k].pair != pair;
-		for (int s = 0; s < 2 && first; s++) {
-			for (size_t k = 0; k < p->n[s]; k++) {
-				if (p->units[s][k].pair != pair)
-					continue;
-				sum[s] += r->x[s][k];
-				count[s]++;
-			}
+			if (block == SIZE_MAX)
+				continue;
+			mean[s][block] += r->x[s][u];
+			count[block]++;
 		}
-		if (!first || !count[1])
-			continue;
-		a[n] = sum[0] / count[0];
-		b[n++] = sum[1] / count[1];
+		for (size_t k = 0; k < n; k++)
+			mean[s][k] /= count[k];
 	}
+	free(count);
+	*ret_a = mean[0];
+	*ret_b = mean[1];
 	return n;
 }
 
