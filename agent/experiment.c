@@ -12,9 +12,10 @@
 #include "common/model/run.h"
 #include "common/parse.h"
 
-#define LOG_BYTES_MAX (1u << 20)
-#define SETTLE_NS     (2 * NS_PER_SEC)
-#define TAIL_LINES    10
+#define LOG_BYTES_MAX	(1u << 20)
+#define SETTLE_NS	(2 * NS_PER_SEC)
+#define TAIL_LINES	10
+#define QUIET_MARGIN_NS (5 * NS_PER_SEC) /* for setting up and for the workload's end */
 
 enum state {
 	S_WARMUP,   /* the phase timer; or the workload, which ends too early then */
@@ -169,7 +170,7 @@ static void begin_session(struct experiment *x)
 	int64_t quiet_until = 0;
 
 	if (x->parts->agent->quiet)
-		quiet_until = clock_realtime_ns() + x->conf->warmup_ns +
+		quiet_until = clock_realtime_ns() + QUIET_MARGIN_NS + x->conf->warmup_ns +
 			      (x->conf->duration_ns ? x->conf->duration_ns : 3600 * NS_PER_SEC);
 	run_mint_uid(uid);
 	experiment_put_start(x->conf, present(x), x->attempt, quiet_until, &extra);
