@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ struct workload {
 struct child {
 	const struct workload_conf *conf;
 	int out_fd, error_fd;
+	pid_t parent;
 };
 
 NORETURN static void run_child(const struct child *c)
@@ -51,6 +53,10 @@ NORETURN static void run_child(const struct child *c)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setpgid(0, 0);
+	/* an agent that is killed takes its workload along */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != c->parent)
+		_exit(126);
 	(void)sched_setscheduler(0, SCHED_OTHER, &normal);
 	if (c->conf->cpus)
 		(void)sched_setaffinity(0, sizeof(*c->conf->cpus), c->conf->cpus);
@@ -84,7 +90,7 @@ static int wait_for_exec(struct workload *w, int fd, const char *program, struct
 static int fork_child(struct workload *w, const struct workload_conf *conf, int out_fd,
 		      struct err *reterr)
 {
-	struct child c = {.conf = conf, .out_fd = out_fd};
+	struct child c = {.conf = conf, .out_fd = out_fd, .parent = getpid()};
 	int error[2], rc;
 
 	if (pipe2(error, O_CLOEXEC) < 0)

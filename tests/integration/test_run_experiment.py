@@ -295,6 +295,28 @@ def test_restored_after_kill_9_of_the_agent(box, loop):
     assert box.journal.stat().st_size == 0
 
 
+def test_a_killed_agent_takes_its_workload_along(box):
+    agent = box.start("--runs", 1, duration="60s", workload=["sh", "-c", "echo $$; exec sleep 77"])
+    pid = int(wait_until(lambda: (box.spool / "logs").exists() and box.workload_log(), "the workload"))
+    assert not gone(pid)
+    agent.kill()
+    agent.wait()
+    wait_until(lambda: gone(pid), "the workload's end", 10)
+
+
+def test_the_second_signal_does_not_wait(box):
+    agent = box.start("--runs", 3, "--grace", "120s", duration="60s",
+                      workload=["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"])
+    wait_until(lambda: (box.spool / "logs").exists() and box.workload_log(), "the workload")
+    agent.send_signal(signal.SIGINT)
+    wait_until(lambda: "once more to end at once" in box.output(), "the first signal's answer")
+    time.sleep(0.5)
+    assert agent.poll() is None, "the workload ignores TERM and has two minutes"
+    agent.send_signal(signal.SIGINT)
+    assert agent.wait(20) == 130
+    assert [r.end["state"] for r in box.runs()] == ["aborted"]
+
+
 def kill_both(agent):
     tuner = tuner_of(agent)
     os.kill(tuner, signal.SIGSTOP)  # it must not see the agent die first
