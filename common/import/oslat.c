@@ -5,7 +5,9 @@
  *     001 (us):	 34564643 34338482	upper edges: [0, 1) us
  *     032 (us):	 696 694 (including overflows)
  *      Minimum:	 1 1 (us)	rounded up to whole us, as is the maximum
- */
+ *
+ * With -W the edges have decimals, and the unit of minimum and maximum is not certain (the JSON of
+ * the same version writes ns there), so they are left out. */
 #include "common/import/formats.h"
 
 #include <inttypes.h>
@@ -19,7 +21,8 @@ struct oslat {
 	int64_t *cpus, *max;
 	size_t len, max_len;
 	struct hist *hists;
-	bool has_overflow_mark;
+	int64_t last_ns, step_ns; /* upper edge of the last row, smallest step between rows */
+	bool decimals;
 	double seconds;
 };
 
@@ -59,24 +62,33 @@ static int read_cores(struct oslat *t, struct span values, struct err *reterr)
 	return 0;
 }
 
-/* "001 (us):\t 24 123" */
-static bool row_start(struct span line, int64_t *ret_us, struct span *ret_values)
+/* "001 (us):\t 24 123", "000.500 (us): ..." */
+static bool row_start(struct oslat *t, struct span line, int64_t *ret_hi, struct span *ret_values)
 {
-	struct span word;
+	struct span edge, word;
+	double us;
 
-	return span_word(&line, &word) && span_i64(word, ret_us) && *ret_us > 0 &&
-	       span_word(&line, &word) && span_is(word, "(us):") && (*ret_values = line, true);
+	if (!span_word(&line, &edge) || !span_double(edge, &us) || us <= 0 ||
+	    !span_word(&line, &word) || !span_is(word, "(us):") || !scale_ns(us, 1e3, ret_hi))
+		return false;
+	t->decimals |= span_decimals(edge) > 0;
+	*ret_values = line;
+	return true;
 }
 
-static int read_row(struct oslat *t, int64_t us, struct span values, struct err *reterr)
+/* Buckets get their lower edge when the step between rows is known. */
+static int read_row(struct oslat *t, int64_t hi, struct span values, struct err *reterr)
 {
 	bool open = span_find(values, "(including overflows)") != NULL;
 	struct span word;
 	size_t i = 0;
 	uint64_t n;
 
-	if (us > INT64_MAX / NS_PER_US)
-		return scan_error(&t->scan, NULL, reterr, "the bucket is too large");
+	if (hi <= t->last_ns)
+		return scan_error(&t->scan, NULL, reterr, "the rows do not ascend");
+	if (!t->step_ns || hi - t->last_ns < t->step_ns)
+		t->step_ns = hi - t->last_ns;
+	t->last_ns = hi;
 	for (; span_word(&values, &word) && *word.p != '('; i++) {
 		int rc = 0;
 
@@ -84,18 +96,16 @@ static int read_row(struct oslat *t, int64_t us, struct span values, struct err 
 			return scan_error(&t->scan, word.p, reterr,
 					  "'%.*s' is not a count of a core", SPAN_ARG(word));
 		if (!open) {
-			rc = hist_append(&t->hists[i], (us - 1) * NS_PER_US, us * NS_PER_US, n,
-					 reterr);
+			rc = hist_append(&t->hists[i], hi - 1, hi, n, reterr);
 		} else if (n) {
 			t->hists[i].overflow = n;
-			t->hists[i].overflow_lo = (us - 1) * NS_PER_US;
+			t->hists[i].overflow_lo = hi;
 			if (__builtin_add_overflow(t->hists[i].count, n, &t->hists[i].count))
 				rc = err_set(reterr, ERR_LIMIT, "the counts exceed 64 bits");
 		}
 		if (rc)
 			return scan_prefix(&t->scan, reterr);
 	}
-	t->has_overflow_mark |= open;
 	return i == t->len
 		       ? 0
 		       : scan_error(&t->scan, NULL, reterr, "%zu counts for %zu cores", i, t->len);
@@ -117,14 +127,14 @@ static int read_max(struct oslat *t, struct span values, struct err *reterr)
 static int oslat_line(struct oslat *t, struct span line, struct err *reterr)
 {
 	struct span values, word;
-	int64_t us;
+	int64_t hi;
 
 	if (named(line, "Core", &values))
 		return read_cores(t, values, reterr);
 	if (!t->len)
 		return 0;
-	if (row_start(line, &us, &values))
-		return read_row(t, us, values, reterr);
+	if (row_start(t, line, &hi, &values))
+		return read_row(t, hi, values, reterr);
 	if (named(line, "Maximum", &values))
 		return read_max(t, values, reterr);
 	if (named(line, "Duration", &values) && span_word(&values, &word))
@@ -135,30 +145,53 @@ static int oslat_line(struct oslat *t, struct span line, struct err *reterr)
 	return 0;
 }
 
+static void widen(struct hist *h, int64_t width)
+{
+	for (size_t i = 0; i < h->len; i++)
+		h->b[i].lo = h->b[i].hi - width;
+	h->overflow_lo -= h->overflow ? width : 0;
+}
+
+static int finish_core(struct oslat *t, size_t i, struct run *r, struct err *reterr)
+{
+	int64_t width = t->decimals ? t->step_ns : NS_PER_US, max;
+	struct series *s = import_hist(r, "os_noise", "oslat", width);
+	char label[24];
+
+	(void)snprintf(label, sizeof(label), "%" PRId64, t->cpus[i]);
+	labels_set(&s->labels, "cpu", label);
+	s->hist = t->hists[i];
+	memset(&t->hists[i], 0, sizeof(t->hists[i]));
+	widen(&s->hist, width);
+	if (t->decimals)
+		return 0;
+	if (__builtin_mul_overflow(t->max[i], NS_PER_US, &max) ||
+	    import_extremes(&s->hist, 0, max, width, reterr))
+		return err_prefix(reterr, "%s: core %s: ", t->scan.source, label);
+	s->hist.has_min = false; /* rounded up */
+	return 0;
+}
+
 static int oslat_finish(struct oslat *t, struct run *r, struct err *reterr)
 {
+	int rc = 0;
+
 	if (!t->len)
 		return err_set(reterr, ERR_INVALID, "%s: no line \"Core:\" of oslat",
 			       t->scan.source);
 	if (t->max_len != t->len)
 		return scan_error(&t->scan, NULL, reterr, "the file ends before \"Maximum:\"");
+	if (!t->last_ns)
+		return scan_error(&t->scan, NULL, reterr, "no row of a histogram");
 	if (t->seconds > 0 && t->seconds < 1e9)
 		r->measured_ns = llround(t->seconds * 1e9);
-	for (size_t i = 0; i < t->len; i++) {
-		struct series *s = import_hist(r, "os_noise", "oslat", NS_PER_US);
-		int64_t max = 0;
-		char label[24];
-
-		(void)snprintf(label, sizeof(label), "%" PRId64, t->cpus[i]);
-		labels_set(&s->labels, "cpu", label);
-		s->hist = t->hists[i];
-		memset(&t->hists[i], 0, sizeof(t->hists[i]));
-		if (__builtin_mul_overflow(t->max[i], NS_PER_US, &max) ||
-		    import_extremes(&s->hist, 0, max, NS_PER_US, reterr))
-			return err_prefix(reterr, "%s: core %s: ", t->scan.source, label);
-		s->hist.has_min = false; /* rounded up */
-	}
-	return 0;
+	for (size_t i = 0; !rc && i < t->len; i++)
+		rc = finish_core(t, i, r, reterr);
+	if (t->decimals)
+		run_note(r, "mixed-units",
+			 "with -W the unit of oslat's minimum and maximum is not certain; they are "
+			 "left out");
+	return rc;
 }
 
 static int oslat_read(const char *data, size_t len, const struct import_options *o,

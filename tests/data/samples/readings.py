@@ -792,6 +792,11 @@ Counter Freq:	 2445 2445 (Mhz)
 inline("oslat.txt", OSLAT, format="oslat", series=[
     hist("os_noise", [(0, 1000, 1000), (1000, 2000, 24)], 6, 31000, None, 3858000, labels={"cpu": "0"}),
     hist("os_noise", [(0, 1000, 2000)], 0, 0, None, 1000, labels={"cpu": "1"})])
+inline("oslat-W.txt", OSLAT.replace("001 (us)", "000.500 (us)").replace("002 (us)", "001.500 (us)").replace(
+    "032 (us)", "032.000 (us)").replace("3858 1", "3858000 400"), format="oslat", notes=["mixed-units"], series=[
+        hist("os_noise", [(0, 500, 1000), (1000, 1500, 24)], 6, 31500, None, None, labels={"cpu": "0"}, resolution=500)])
+inline("oslat-rows.txt", "".join(x for x in OSLAT.splitlines(True) if "(us):" not in x) + "999 (us): \n",
+       error="oslat")
 inline("oslat-max.txt", OSLAT.replace("3858 1", "3858 9"), error="core 1: max is 9000 ns, but the last bucket")
 inline("oslat-cut.txt", OSLAT.split("     Maximum")[0], error="the file ends before")
 
