@@ -213,12 +213,9 @@ static int read_latencies(const struct fio *f, const json_t *direction, struct e
 		const char *key, *metric;
 		int64_t unit;
 	} kinds[] = {
-		{"clat_ns", "completion_latency", 1},
-		{"lat_ns", "io_latency", 1},
-		{"slat_ns", "submit_latency", 1},
-		{"clat", "completion_latency", NS_PER_US},
-		{"lat", "io_latency", NS_PER_US},
-		{"slat", "submit_latency", NS_PER_US},
+		{"clat_ns", "completion_latency", 1}, {"lat_ns", "io_latency", 1},
+		{"slat_ns", "submit_latency", 1},     {"clat", "completion_latency", NS_PER_US},
+		{"lat", "io_latency", NS_PER_US},     {"slat", "submit_latency", NS_PER_US},
 	};
 	int rc = 0;
 

@@ -10,7 +10,7 @@ extern const struct import_format import_delay_count, import_summary_csv, import
 	import_fio_json, import_fio_log, import_hgrm, import_hdr_log, import_bcc, import_bpftrace,
 	import_bpftrace_json, import_stress_ng, import_rtla, import_perf_stat, import_perf_report,
 	import_perf_script, import_oslat, import_hwlat, import_rteval, import_go_bench,
-	import_hyperfine, import_sysbench, import_cyclictest_live;
+	import_hyperfine, import_sysbench, import_cyclictest_live, import_cyclictest_verbose;
 
 /* Makes a valid run document of what an importer made: clean text, bounds, series told apart,
  * histograms checked (settle.c). */

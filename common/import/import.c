@@ -35,6 +35,7 @@ static const struct import_format *const table[] = {
 	&import_go_bench,
 	&import_sysbench,
 	&import_cyclictest_live,
+	&import_cyclictest_verbose,
 	&import_summary_csv,
 	&import_csv,
 	&import_columns,

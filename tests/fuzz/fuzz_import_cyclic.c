@@ -7,8 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const formats[] = {
-		"cyclictest", "cyclictest-lines", "oslat", "rtla", "hwlatdetect",
-		"rteval",     "stress-ng-cyclic", NULL};
+		"cyclictest",  "cyclictest-lines", "cyclictest-verbose", "oslat", "rtla",
+		"hwlatdetect", "rteval",	   "stress-ng-cyclic",	 NULL};
 
 	return fuzz_family(formats, data, size);
 }

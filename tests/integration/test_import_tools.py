@@ -79,6 +79,22 @@ def test_cyclictest_without_histogram(tmp_path):
     assert (s["count"], s["min"], s["max"]) == (int(words[0]), int(words[1]) * 1000, int(words[2]) * 1000)
 
 
+def test_cyclictest_verbose(tmp_path):
+    done = run(tool("cyclictest"), "-v", "-m", "-t2", "-p80", "-i500", "-l300")
+    (tmp_path / "v.txt").write_text(done.stdout)
+    samples = collections.defaultdict(list)
+    for line in done.stdout.splitlines():
+        found = re.fullmatch(r"\s*(\d+):\s*(\d+):\s*(-?\d+)\s*", line)
+        if found:
+            samples[found.group(1)].append(tuple(map(int, found.groups()[1:])))
+    doc = show(tmp_path / "v.txt")
+    assert doc["format"] == "cyclictest-verbose" and samples
+    for thread, rows in samples.items():
+        s = series(doc, "wakeup_latency", thread=thread)
+        assert (s["count"], s["max"]) == (len(rows), max(v for _, v in rows) * 1000)
+        assert s["lost"] == max(c for c, _ in rows) + 1 - len(rows)
+
+
 def test_cyclicdeadline(tmp_path):
     run(tool("cyclicdeadline"), "-D2", "-i5000", "-q", "--json=cd.json", cwd=tmp_path)
     thread = json.loads((tmp_path / "cd.json").read_text())["thread"]["0"]

@@ -34,6 +34,10 @@ def quantile(buckets, overflow, overflow_lo, lo, hi, q, negative=0):
     if q < 1 and count * (1 - q) < 1 - 1e-6:
         return "not resolvable"
     rank = max(1, math.ceil(q * count - 1e-9))
+    if rank == 1 and lo is not None and not negative:
+        return [lo, lo]  # the smallest sample is the minimum
+    if rank == count and hi is not None:
+        return [hi, hi]
     below = negative
     for a, b, n in buckets:
         below += n
@@ -901,6 +905,16 @@ inline("live.txt", "\x1b[1AT: 0 ( 9) P:80 I:1000 C:     50 Min:     14 Act:   31
        format="cyclictest-lines", notes=["inferred-unit", "no-histogram"], series=[
            hist("wakeup_latency", [], 100, 14000, 14000, 41000, (0.5,), labels={"thread": "0"}, interval=1000000),
            hist("wakeup_latency", [], 74, 25000, 25000, 569000, (0.5,), labels={"thread": "1"}, interval=1500000)])
+
+VERBOSE = "Max CPUs = 2\n       0:       0:      36\n       0:       1:      30\n       0:       3:      30\n" \
+    "       1:       0:     500\n       1:       1:      41\n"
+inline("ct-v.txt", VERBOSE, format="cyclictest-verbose", notes=["inferred-unit"], series=[
+    # cycle 2 of thread 0 never came out
+    hist("wakeup_latency", [(30000, 31000, 2), (36000, 37000, 1)], 0, 0, 30000, 36000, (0.5,), labels={"thread": "0"},
+         lost=1),
+    hist("wakeup_latency", [(41000, 42000, 1), (500000, 501000, 1)], 0, 0, 41000, 500000, (0.5,),
+         labels={"thread": "1"}, lost=0)])
+inline("ct-v-twice.txt", VERBOSE * 2, error=":8: cycle 0 of thread 0 after cycle 3")
 
 # ---- contradictions and damage in cyclictest's text ----
 
