@@ -10,8 +10,8 @@
 
 #define JOBS_MAX	2
 #define QUERY_MS	20000
-#define SILENT_TICKS	60   /* how often silent runs are looked for, in seconds */
-#define PARTITION_TICKS 3600 /* and partitions made ahead */
+#define SILENT_TICKS	60  /* how often silent runs are looked for, in seconds */
+#define PARTITION_TICKS 600 /* and partitions made ahead and old ones dropped */
 
 enum { COL_HOST, COL_STREAM, COL_RUN, COL_OLDEST };
 
@@ -116,6 +116,16 @@ static void on_housekeeping(void *ctx, const struct db_result *res, const struct
 		log_warn("compact: %s: %s", what, err->text);
 }
 
+static void housekeep(struct compact *c)
+{
+	const struct db_param keep[] = {P_I64(c->keep_days)};
+
+	db_query(c->db, DB_INGEST, &Q_COMPACT_PARTITIONS, NULL, 0, QUERY_MS, &c->pending,
+		 on_housekeeping, (void *)(uintptr_t) "partitions");
+	db_query(c->db, DB_INGEST, &Q_COMPACT_RETAIN, keep, 1, QUERY_MS, &c->pending,
+		 on_housekeeping, (void *)(uintptr_t) "retention");
+}
+
 void compact_tick(struct compact *c)
 {
 	if (c->stopping)
@@ -124,16 +134,16 @@ void compact_tick(struct compact *c)
 		db_query(c->db, DB_INGEST, &Q_COMPACT_SILENT, NULL, 0, QUERY_MS, &c->pending,
 			 on_housekeeping, (void *)(uintptr_t) "silent runs");
 	if (c->ticks % PARTITION_TICKS == 0)
-		db_query(c->db, DB_INGEST, &Q_COMPACT_PARTITIONS, NULL, 0, QUERY_MS, &c->pending,
-			 on_housekeeping, (void *)(uintptr_t) "partitions");
+		housekeep(c);
 	c->ticks++;
 	look(c);
 }
 
-struct compact *compact_new(struct db *db, struct work_pool *work)
+struct compact *compact_new(struct db *db, struct work_pool *work, int64_t keep_days)
 {
 	struct compact *c = xcalloc(1, sizeof(*c));
 
+	c->keep_days = keep_days;
 	c->db = db;
 	c->work = work;
 	c->later = xcalloc(LATER_MAX, sizeof(*c->later));

@@ -11,7 +11,9 @@ struct compact;
 struct db;
 struct work_pool;
 
-struct compact *compact_new(struct db *db, struct work_pool *work);
+/* keep_days: how long single intervals and watch runs are kept, 0 = for ever. Totals, minutes and
+ * values of measured runs always stay. */
+struct compact *compact_new(struct db *db, struct work_pool *work, int64_t keep_days);
 /* About once a second. */
 void compact_tick(struct compact *c);
 /* Drops what is not committed; before db_close. */

@@ -33,6 +33,7 @@ struct job {
 struct compact {
 	struct db *db;
 	struct work_pool *work;
+	int64_t keep_days;
 	struct pending_list pending;
 	struct job *jobs;
 	struct run_key

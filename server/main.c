@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/log.h"
+#include "common/parse.h"
 #include "server/db_admin.h"
 #include "server/embedded.h"
 #include "server/migrate.h"
@@ -33,6 +34,9 @@ static const char usage[] =
 	"start\n"
 	"  --anonymous read     reading needs no token\n"
 	"  --tls-cert FILE, --tls-key FILE   PEM; serve HTTPS\n"
+	"  --keep-days N        drop single intervals and watch runs after N days; totals, "
+	"minutes\n"
+	"                       and values of measured runs stay (default: keep everything)\n"
 	"  --reuse-port         let several servers share the port (with --database)\n"
 	"  --web-dir DIR        serve the pages from DIR instead of the built-in ones\n"
 	"  --log-level LEVEL    error, warning, info (default), debug\n"
@@ -274,6 +278,7 @@ enum {
 	ANONYMOUS,
 	TLS_CERT,
 	TLS_KEY,
+	KEEP_DAYS,
 	NAME,
 	SCOPES,
 	HOST,
@@ -292,6 +297,7 @@ static const struct option option_table[] = {
 	{"anonymous", required_argument, NULL, ANONYMOUS},
 	{"tls-cert", required_argument, NULL, TLS_CERT},
 	{"tls-key", required_argument, NULL, TLS_KEY},
+	{"keep-days", required_argument, NULL, KEEP_DAYS},
 	{"name", required_argument, NULL, NAME},
 	{"scopes", required_argument, NULL, SCOPES},
 	{"host", required_argument, NULL, HOST},
@@ -320,6 +326,11 @@ static void parse_option(int c, struct options *o, enum log_level *level)
 	case LEVEL:
 		if (parse_level(optarg, level) < 0)
 			wrong_use("--log-level is error, warning, info or debug");
+		break;
+	case KEEP_DAYS:
+		if (parse_i64(optarg, &o->server.keep_days, NULL) < 0 || o->server.keep_days < 1 ||
+		    o->server.keep_days > 36500)
+			wrong_use("--keep-days is a number from 1 to 36500");
 		break;
 	case ANONYMOUS:
 		if (strcmp(optarg, "read") != 0)

@@ -265,6 +265,11 @@ static void finish_job(struct pqloop *pq)
 	if (failed) {
 		const char *s = PQresultErrorField(failed, PG_DIAG_SQLSTATE);
 
+		/* A check violation without a constraint: no partition for the row. That is our
+		 * omission, not wrong data. */
+		if (s && strcmp(s, "23514") == 0 &&
+		    !PQresultErrorField(failed, PG_DIAG_CONSTRAINT_NAME))
+			s = SQLSTATE_NO_PARTITION;
 		(void)snprintf(state, sizeof(state), "%s", s ? s : "XX000");
 		job_err(failed, job, state, &err);
 	}

@@ -4,6 +4,9 @@
 
 #include "common/base.h"
 
+/* Ours, for a row that no partition takes; PostgreSQL says 23514 there too. */
+#define SQLSTATE_NO_PARTITION "53RSP"
+
 enum sqlstate_act {
 	SQLSTATE_RETRY,	     /* 40001, 40P01: the same again may work at once */
 	SQLSTATE_CONN_LOST,  /* 57P0x, 08xxx: this connection is of no use */

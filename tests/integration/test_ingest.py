@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Ingest: stored exactly once, whatever is sent again, left out or damaged."""
 import http.client
+import os
+import signal
 import threading
+import time
 
 import pytest
 
 import records as rec
+from conftest import wait_until
 
 STREAM = "0123456789abcdef0123456789abcdef"
 
@@ -214,3 +218,71 @@ def test_bad_post_does_not_spoil_the_group(server, tmp_path):
     server.sql("update rigstat.ingest_stream set next_seq = 2 where stream_id = '%s'" % sa)
     answer = rec.post(server, sa, a[5:], host="a")
     assert answer.status == 409 and answer.json()["expected"] == 2
+
+
+def test_database_outage_stores_once(server, tmp_path):
+    """PostgreSQL is killed again and again under the posts: 503, then everything is there once."""
+    batch = rec.recgen(tmp_path / "r", seconds=60)
+    stop = threading.Event()
+
+    def kill():
+        while not stop.wait(1.5):
+            try:
+                os.kill(int((server.data / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+            except (OSError, IndexError, ValueError):
+                pass
+            stop.wait(6)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    statuses, at, end = set(), 0, time.monotonic() + 100
+    while at < len(batch) and time.monotonic() < end:
+        answer = rec.post(server, STREAM, batch[at:at + 2])
+        statuses.add(answer.status)
+        if answer.status == 200:
+            at = answer.json()["next_seq"] - 1
+            time.sleep(0.1)
+        else:
+            assert answer.status == 503 and answer.headers["Retry-After"], answer.body
+            time.sleep(0.5)
+    stop.set()
+    killer.join()
+    assert at == len(batch) and statuses == {200, 503}
+    wait_until("ready", lambda: server.get("/readyz").status == 200, 60)
+    assert mark(server)[0][1] == str(sum(r.samples for r in batch))
+    wait_until("packed", lambda: server.sql("select count(*) from rigstat.record_staging") == [["0"]], 60)
+    assert server.sql("select state, samples from rigstat.run") == [["ok", str(sum(r.samples for r in batch))]]
+
+
+def test_missing_partition_is_not_the_agents_fault(server, batch):
+    """Without a partition for today nothing is refused for ever."""
+    time.sleep(3)  # the server makes partitions a second after its start, then every ten minutes
+    for name in [r[0] for r in server.sql("select inhrelid::regclass::text from pg_inherits"
+                                          " where inhparent = 'rigstat.record_staging'::regclass")]:
+        server.sql("drop table " + (name if "." in name else "rigstat." + name))
+    answer = rec.post(server, STREAM, batch[:2])
+    assert answer.status == 503
+    server.sql("select rigstat.make_partitions(7)")
+    assert rec.post(server, STREAM, batch[:2]).status == 200
+
+
+def test_two_servers_on_one_port(make_server, tmp_path):
+    """SO_REUSEPORT: two processes share the port and the database; one may go away."""
+    first = make_server().start()
+    args = ["--database", f"host={first.socket_dir} user=rigstat dbname=rigstat", "--reuse-port"]
+    second = make_server(args, embedded=False).start()
+    third = make_server(args, embedded=False, listen=second.address).start()
+    batches = [rec.recgen(tmp_path / f"r{i}", host=f"box{i}", seed=i + 1, seconds=10) for i in range(6)]
+    for k in range(12):
+        if k == 6:
+            assert third.stop() == 0
+        for i, b in enumerate(batches):
+            for _ in range(20):
+                try:
+                    answer = rec.post(second, f"{i:032x}", [b[k]], host=f"box{i}")
+                    break
+                except OSError:  # a connection that the closed listener had in its queue
+                    time.sleep(0.1)
+            assert answer.status == 200 and answer.json()["next_seq"] == k + 2
+    assert first.sql("select sum(samples) from rigstat.ingest_stream") == \
+        [[str(sum(r.samples for b in batches for r in b[:12]))]]

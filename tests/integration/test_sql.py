@@ -55,3 +55,34 @@ def test_partitions_are_made_ahead(server):
 def test_migrations_are_numbered():
     names = sorted(p.name for p in pathlib.Path(ROOT / "sql" / "migrations").glob("*.sql"))
     assert [int(n[:4]) for n in names] == list(range(1, len(names) + 1))
+
+
+def old_partition(server, table, days):
+    """A partition of so many days ago; its name."""
+    return server.sql(
+        f"do $$ declare d date := (now() at time zone 'UTC')::date - {days}; begin execute format("
+        f"'create table rigstat.{table}_%s partition of rigstat.{table} for values from (%L) to (%L)',"
+        "to_char(d, 'YYYYMMDD'), d::timestamp at time zone 'UTC', (d + 1)::timestamp at time zone 'UTC'); end $$;"
+        f"select '{table}_' || to_char((now() at time zone 'UTC')::date - {days}, 'YYYYMMDD')")[-1][0]
+
+
+def test_retention_drops_only_what_it_may(server):
+    exists = lambda name: server.sql(f"select to_regclass('rigstat.{name}') is not null") == [["t"]]
+    empty, full = old_partition(server, "record_staging", 8), old_partition(server, "record_staging", 9)
+    chunk, fresh = old_partition(server, "chunk", 40), old_partition(server, "chunk", 20)
+    # In one transaction, so that the compactor does not take the row.
+    kept = server.sql(
+        "begin; insert into rigstat.record_staging (host_id, stream_id, run_no, first_seq, last_seq, first_ns, last_ns,"
+        " samples, run_end, records, received_at) values (1, gen_random_uuid(), 1, 1, 1, 1, 1, 1, false, '',"
+        " now() - interval '9 days'); select rigstat.retain(0);"
+        f" select to_regclass('rigstat.{empty}') is null, to_regclass('rigstat.{full}') is not null; rollback")
+    assert kept[-1] == ["t", "t"]
+    server.sql("insert into rigstat.host (name) values ('h')")
+    server.sql("insert into rigstat.run (host_id, run_uid, kind, state, created_at) select host_id, gen_random_uuid(),"
+               " k, 'ok', now() - interval '40 days' from rigstat.host, unnest(array['watch', 'measured']) k")
+    server.sql("select rigstat.retain(0)")
+    assert exists(chunk) and not exists(empty)
+    assert server.sql("select count(*) from rigstat.run") == [["2"]]
+    server.sql("select rigstat.retain(30)")
+    assert not exists(chunk) and exists(fresh)
+    assert server.sql("select kind from rigstat.run") == [["measured"]]
