@@ -115,6 +115,29 @@ static bool hosts_block(struct cmp *c)
 	return false;
 }
 
+/* A run that is on both sides is no comparison with anything. */
+static bool same_runs_block(struct cmp *c)
+{
+	const struct side *a = &c->side[0], *b = &c->side[1];
+	const struct run *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n && a->in != b->in; i++) {
+		for (size_t k = 0; k < b->n; k++) {
+			const struct run *x = a->obs[i].run, *y = b->obs[k].run;
+
+			if (x != y && (!*x->uid || strcmp(x->uid, y->uid) != 0))
+				continue;
+			first = first ? first : x;
+			n++;
+		}
+	}
+	if (n)
+		cmp_reason(c, "same_runs", "%zu run%s (%s) %s on both sides", n, n == 1 ? "" : "s",
+			   *first->uid ? first->uid : "given twice", n == 1 ? "is" : "are");
+	return n > 0;
+}
+
 static bool cpu_models_block(struct cmp *c)
 {
 	const char *first = NULL, *other = NULL;
@@ -331,6 +354,7 @@ static enum word decide(struct cmp *c)
 	forbidden |= environment_blocks(c);
 	forbidden |= hosts_block(c);
 	forbidden |= cpu_models_block(c);
+	forbidden |= same_runs_block(c);
 	c->blocked = forbidden;
 	if (forbidden)
 		return WORD_NOT_COMPARABLE;

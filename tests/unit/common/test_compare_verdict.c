@@ -263,6 +263,22 @@ static void test_excluded(void **state)
 	json_decref(doc);
 }
 
+static void test_same_run_on_both_sides(void **state)
+{
+	struct compare_options o = default_options();
+	struct runs a = {0}, b = {0};
+	json_t *doc;
+
+	(void)state;
+	alternating(&a, &b, 10, "f", 1);
+	memset(a.v[2]->uid, 'a', 32);
+	memset(b.v[5]->uid, 'a', 32);
+	doc = compare_made(&a, &b, &o);
+	assert_string_equal(text_at(doc, "verdict/word"), "not_comparable");
+	assert_true(has_reason(doc, "same_runs"));
+	json_decref(doc);
+}
+
 static void test_unequal_and_unordered(void **state)
 {
 	struct compare_options o = default_options();
@@ -392,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_fact_is_boot),
 		cmocka_unit_test(test_few_runs),
 		cmocka_unit_test(test_excluded),
+		cmocka_unit_test(test_same_run_on_both_sides),
 		cmocka_unit_test(test_unequal_and_unordered),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_margin),
