@@ -45,6 +45,10 @@ NEVER(int, bpfload_possible_cpus, void)
 NEVER(bool, bpfload_kernel_has, struct bpfload *b, const char *type, const char *member)
 NEVER(bool, bpfload_has_tracepoint, struct bpfload *b, const char *name)
 
+void bpfload_forget_kernel(void)
+{
+}
+
 #else
 
 #include <errno.h>
@@ -61,7 +65,6 @@ NEVER(bool, bpfload_has_tracepoint, struct bpfload *b, const char *name)
 
 struct bpfload {
 	struct bpf_object *object;
-	struct btf *kernel;
 	struct bpf_link *links[LINKS_MAX];
 	size_t n_links;
 	struct {
@@ -85,21 +88,40 @@ static int on_print(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-bool bpfload_has_tracepoint(struct bpfload *b, const char *name)
+/* The kernel's types: 7 MB here, so one copy for all objects, and only while they are opened. */
+static struct btf *kernel;
+
+static struct btf *kernel_types(void)
+{
+	if (!kernel)
+		kernel = btf__load_vmlinux_btf();
+	return kernel;
+}
+
+void bpfload_forget_kernel(void)
+{
+	btf__free(kernel);
+	kernel = NULL;
+}
+
+bool bpfload_has_tracepoint(struct bpfload *b UNUSED, const char *name)
 {
 	char type[64];
 
+	if (!kernel_types())
+		return false;
 	(void)snprintf(type, sizeof(type), "btf_trace_%s", name);
-	return btf__find_by_name_kind(b->kernel, type, BTF_KIND_TYPEDEF) > 0;
+	return btf__find_by_name_kind(kernel, type, BTF_KIND_TYPEDEF) > 0;
 }
 
-bool bpfload_kernel_has(struct bpfload *b, const char *type, const char *member)
+bool bpfload_kernel_has(struct bpfload *b UNUSED, const char *type, const char *member)
 {
-	int id = btf__find_by_name_kind(b->kernel, type, BTF_KIND_STRUCT);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(b->kernel, (unsigned int)id) : NULL;
+	struct btf *k = kernel_types();
+	int id = k ? btf__find_by_name_kind(k, type, BTF_KIND_STRUCT) : 0;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(k, (unsigned int)id) : NULL;
 
 	for (unsigned int i = 0; t && i < btf_vlen(t); i++)
-		if (!strcmp(btf__name_by_offset(b->kernel, btf_members(t)[i].name_off), member))
+		if (!strcmp(btf__name_by_offset(k, btf_members(t)[i].name_off), member))
 			return true;
 	return false;
 }
@@ -117,8 +139,7 @@ int bpfload_open(const void *object, unsigned long long len, struct bpfload **re
 	if (!b->object)
 		rc = err_set(reterr, ERR_UNSUPPORTED, "the BPF programs cannot be opened: %s",
 			     last_warning);
-	b->kernel = rc ? NULL : btf__load_vmlinux_btf();
-	if (!rc && !b->kernel)
+	if (!rc && !kernel_types())
 		rc = err_set(reterr, ERR_UNSUPPORTED,
 			     "the kernel has no BTF (/sys/kernel/btf/vmlinux, "
 			     "CONFIG_DEBUG_INFO_BTF)");
@@ -249,7 +270,6 @@ void bpfload_close(struct bpfload *b)
 	for (size_t i = 0; i < b->n_maps; i++)
 		munmap(b->maps[i].at, b->maps[i].bytes);
 	bpf_object__close(b->object);
-	btf__free(b->kernel);
 	free(b);
 }
 

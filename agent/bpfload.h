@@ -37,5 +37,7 @@ void bpfload_delete(struct bpfload *b, const char *map, const void *key);
 int bpfload_possible_cpus(void);
 /* Does the running kernel's struct have the member (by BTF)? */
 bool bpfload_kernel_has(struct bpfload *b, const char *type, const char *member);
+/* Frees the kernel's types, when all objects are open; they are loaded again on need. */
+void bpfload_forget_kernel(void);
 /* Is the tracepoint there? */
 bool bpfload_has_tracepoint(struct bpfload *b, const char *name);

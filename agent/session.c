@@ -2,6 +2,7 @@
 #include "agent/session.h"
 
 #include "agent/blame.h"
+#include "agent/bpfload.h"
 #include "agent/io_probe.h"
 #include "agent/lock_probe.h"
 #include "agent/shares.h"
@@ -105,6 +106,7 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 	sampler_add(s->sampler, s->wakeup_probe);
 	sampler_add(s->sampler, counters_probe());
 	add_cause_probes(s);
+	bpfload_forget_kernel();
 	*ret = TAKE(s);
 	return 0;
 }
