@@ -16,7 +16,7 @@
 #define TICK_MS	       250
 #define HEADERS_MS     10000 /* from accept until the first request's line */
 #define INACTIVITY_S   75
-#define CONN_MEMORY    (7 * 1024 + 512) /* headers of a request; what an idle connection costs */
+#define CONN_MEMORY    (7 * 1024) /* headers of a request; what an idle connection costs */
 #define LISTEN_BACKLOG 1024
 
 struct conn {
