@@ -322,6 +322,10 @@ static void read_row(const struct cmp *c, const struct plan *p, struct row *r)
 	    r->effect.p < cmp_alpha(c) && !(r->p_adjusted < cmp_alpha(c)) && !r->caution[0])
 		snprintf(r->caution, sizeof(r->caution),
 			 "not clear once corrected for the number of statistics shown");
+	if (r->effect.abs * r->effect.rel < 0 && !r->caution[0])
+		snprintf(r->caution, sizeof(r->caution),
+			 "single runs weigh much in the averages: the percentage is the typical "
+			 "change, and points the other way");
 }
 
 void row_fill(struct cmp *c, const struct plan *p, struct row *r)

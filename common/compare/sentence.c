@@ -20,6 +20,10 @@ static void put_change(const struct cmp *c, const struct row *r, struct strbuf *
 	format_value(r->unit, r->sum[1].avg, b, sizeof(b));
 	if (e->abs == 0 || !strcmp(a, b))
 		strbuf_printf(out, "%s stayed at %s", r->stat.name, a);
+	else if (e->abs * e->rel < 0)
+		/* Single runs weigh much in an average: the ratios say what is typical. */
+		strbuf_printf(out, "the average of %s %s from %s to %s, but typically it %s",
+			      r->stat.name, verb(e->abs), a, b, verb(e->rel));
 	else
 		strbuf_printf(out, "%s %s from %s to %s", r->stat.name, verb(e->abs), a, b);
 	if (!isfinite(e->rel))

@@ -395,6 +395,25 @@ static void test_no_variation(void **state)
 	json_decref(doc);
 }
 
+/* One wild run a side: the averages fall, four of five runs rise. Both must be said. */
+static void test_average_against_typical(void **state)
+{
+	static const double wild[] = {10, 11, 10, 10, 900}, tame[] = {14, 15, 14, 14, 500};
+	struct compare_options o = default_options();
+	struct runs a = {0}, b = {0};
+	const char *sentence;
+	json_t *doc;
+
+	(void)state;
+	value_runs(&a, "elapsed", wild, ARRAY_LEN(wild));
+	value_runs(&b, "elapsed", tame, ARRAY_LEN(tame));
+	doc = compare_made(&a, &b, &o);
+	sentence = text_at(doc, "verdict/sentence");
+	assert_non_null(strstr(sentence, "the average of mean fell from"));
+	assert_non_null(strstr(sentence, "but typically it rose (+"));
+	json_decref(doc);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_margin),
 		cmocka_unit_test(test_no_variation),
+		cmocka_unit_test(test_average_against_typical),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
