@@ -89,7 +89,8 @@ static void put_unclear(const struct cmp *c, const struct row *r, struct strbuf 
 	} else {
 		strbuf_puts(out, "No clear difference: ");
 		put_change(c, r, out);
-		strbuf_printf(out, ", within what runs vary by themselves (%s).",
+		strbuf_printf(out, ", within what %ss vary by themselves (%s).",
+			      replicate_name(c->plan.replicate),
 			      format_p(r->effect.p, p, sizeof(p)));
 	}
 	put_more_blocks(c, &r->effect, out);

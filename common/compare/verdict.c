@@ -230,6 +230,7 @@ static void explain_data(struct cmp *c)
 {
 	const struct side *a = &c->side[0], *b = &c->side[1];
 	const json_t *unexpected = json_object_get(c->environment, "unexpected");
+	const json_t *within = json_object_get(c->environment, "within");
 	char keys[300], la[32], lb[32];
 
 	if (c->data == DATA_SUMMARY)
@@ -264,6 +265,11 @@ static void explain_data(struct cmp *c)
 		cmp_reason(c, "labels_differ", "the sides merge different series (A: %s; %s: %s)",
 			   *a->labels ? a->labels : "unlabelled", c->b,
 			   *b->labels ? b->labels : "unlabelled");
+	if (json_array_size(within))
+		cmp_reason(
+			c, "differs_within",
+			"the runs of one side differ among themselves, which widens its spread: %s",
+			list_text(within, 4, keys, sizeof(keys)));
 	if (json_array_size(unexpected))
 		cmp_reason(c, "environment_differs", "not asked for, but different: %s",
 			   list_text(unexpected, 4, keys, sizeof(keys)));

@@ -96,6 +96,7 @@ static void test_within(void **state)
 	doc = compare_runs(&a, &b, &o);
 	assert_int_equal(count_of(doc, "within"), 1);
 	assert_string_equal(text_at(doc, "environment/within/0/side"), "b");
+	assert_true(has_reason(doc, "differs_within"));
 	assert_int_equal(json_array_size(at_path(doc, "environment/within/0/values")), 2);
 	assert_int_equal(count_of(doc, "unexpected"), 1);
 	json_decref(doc);
