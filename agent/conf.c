@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/lock.h"
+#include "agent/pmu.h"
 #include "agent/rights.h"
 #include "agent/sysinfo.h"
 #include "common/ini.h"
@@ -36,6 +37,8 @@ const char agent_conf_help[] =
 	"  --no-locks            do not measure waits for contended kernel locks\n"
 	"  --app NAME=KEY:PATTERN  a program whose share is a metric; KEY is comm, leader, exe or\n"
 	"                        cgroup, as oracle=comm:oracle*; repeat for more\n"
+	"  --event NAME          count this perf event, such as cache-misses, msr/smi/ or\n"
+	"                        sched:sched_switch; repeat for more\n"
 	"  --sync WHEN           fsync of the spool: interval, always, quiet or off\n"
 	"  --spool-max SIZE      quota of the spool (default 256M)\n"
 	"  --spool-free-min SIZE leave so much of the file system free (default 512M)\n"
@@ -87,6 +90,8 @@ void agent_conf_done(struct agent_conf *c)
 	free(c->ca_file);
 	for (size_t i = 0; i < c->apps_len; i++)
 		share_app_done(&c->apps[i]);
+	for (size_t i = 0; i < c->events_len; i++)
+		free(c->events[i]);
 	*c = (struct agent_conf){0};
 }
 
@@ -169,6 +174,19 @@ static int add_app(struct agent_conf *c, const char *value, struct err *reterr)
 	return 0;
 }
 
+static int add_event(struct agent_conf *c, const char *value, struct err *reterr)
+{
+	if (c->events_len == AGENT_EVENTS_MAX)
+		return err_set(reterr, ERR_LIMIT, "event: at most %d events", AGENT_EVENTS_MAX);
+	for (size_t i = 0; i < c->events_len; i++)
+		if (!strcmp(c->events[i], value))
+			return 0; /* in the file and as an option */
+	if (pmu_event_check(value, reterr))
+		return err_prefix(reterr, "event: ");
+	c->events[c->events_len++] = xstrdup(value);
+	return 0;
+}
+
 static int set_int(int *to, const char *key, const char *value, int64_t min, int64_t max,
 		   struct err *reterr)
 {
@@ -239,6 +257,7 @@ enum key {
 	K_SHARES,
 	K_EXPERIMENTS,
 	K_APP,
+	K_EVENT,
 	K_IO,
 	K_LOCKS,
 };
@@ -268,6 +287,7 @@ static const struct {
 	{"shares", K_SHARES, true},
 	{"experiments", K_EXPERIMENTS, true},
 	{"app", K_APP, false},
+	{"event", K_EVENT, false},
 	{"io", K_IO, true},
 	{"locks", K_LOCKS, true},
 	{"spool-max", K_SPOOL_MAX, false},
@@ -344,6 +364,8 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 		return set_flag(&c->locks, name, value, reterr);
 	case K_APP:
 		return add_app(c, value, reterr);
+	case K_EVENT:
+		return add_event(c, value, reterr);
 	case K_SPOOL_MAX:
 		return set_size(&c->spool_bytes_max, name, value, reterr);
 	case K_FREE_MIN:

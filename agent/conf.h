@@ -7,8 +7,9 @@
 #include "agent/shares.h"
 #include "common/err.h"
 
-#define AGENT_CPUS_MAX 1024
-#define AGENT_APPS_MAX 16
+#define AGENT_CPUS_MAX	 1024
+#define AGENT_APPS_MAX	 16
+#define AGENT_EVENTS_MAX 16
 
 enum sync_policy {
 	SYNC_INTERVAL, /* fdatasync every second or 1 MiB */
@@ -40,6 +41,8 @@ struct agent_conf {
 	bool io, locks;	      /* latency of block requests; contended kernel locks */
 	struct share_app apps[AGENT_APPS_MAX];
 	size_t apps_len;
+	char *events[AGENT_EVENTS_MAX]; /* perf events to count beside the usual ones */
+	size_t events_len;
 	enum sync_policy sync;
 	uint64_t spool_bytes_max;
 	uint64_t spool_free_min; /* leave so many bytes of the file system free */

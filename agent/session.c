@@ -5,6 +5,7 @@
 #include "agent/bpfload.h"
 #include "agent/io_probe.h"
 #include "agent/lock_probe.h"
+#include "agent/pmu.h"
 #include "agent/shares.h"
 
 #include <stdarg.h>
@@ -70,6 +71,9 @@ static void add_cause_probes(struct session *s)
 
 	if (!enough_descriptors(s))
 		return;
+	const struct pmu_conf pmu = {.events = c->events, .events_len = c->events_len};
+
+	sampler_add(s->sampler, pmu_probe(&pmu));
 	if (c->blame_ns >= 0)
 		sampler_add(s->sampler, blame_probe(&blame, s->wakeup, s->wakeup_probe));
 	if (c->shares)

@@ -37,7 +37,10 @@ run_pytest() { # name path...
 part_integration() { run_pytest integration tests/integration; }
 part_faults() { run_pytest faults tests/faults; }
 part_attacks() { run_pytest attacks tests/attacks; }
-part_qemu() { run_pytest qemu tests/qemu; }
+part_qemu() {
+	install_packages qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross cpio
+	run_pytest qemu tests/qemu
+}
 part_compose() { run_pytest compose tests/compose; }
 part_lab() { run_pytest lab tests/lab; }
 part_blame() { run_pytest blame tests/blame; }
