@@ -7,9 +7,6 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "agent/pmu_derived.h"
 #include "agent/pmu_group.h"
@@ -277,42 +274,6 @@ static void error_texts(void **state)
 	assert_null(strstr(pmu_error_text(ENOENT, PMU_BOX, buf, sizeof(buf)), "cgroup"));
 }
 
-/* Software events of this very process: 64 pages touched for the first time. */
-static void live_group(void **state)
-{
-	const struct pmu_target target = {.mode = PMU_TASK};
-	struct pmu_event e[2];
-	const struct pmu_event *events[] = {&e[0], &e[1]};
-	struct pmu_sum sum[PMU_GROUP_MAX];
-	struct pmu_group *g;
-
-	(void)state;
-	assert_int_equal(pmu_event_parse("minor-faults:u", "", &e[0], NULL), 0);
-	assert_int_equal(pmu_event_parse("task-clock:u", "", &e[1], NULL), 0);
-	g = pmu_group_open(events, 2, &target);
-	if (pmu_group_error(g, 0) == EACCES || pmu_group_error(g, 0) == EPERM ||
-	    pmu_group_error(g, 0) == ENOSYS) {
-		pmu_group_close(g);
-		skip();
-	}
-	pmu_group_read(g, sum);
-	for (size_t i = 0; i < 64; i++) {
-		char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				  -1, 0);
-
-		assert_ptr_not_equal(page, MAP_FAILED);
-		*(volatile char *)page = 1;
-		assert_int_equal(munmap(page, 4096), 0);
-	}
-	pmu_group_read(g, sum);
-	assert_int_equal(sum[0].state, PMU_EXACT);
-	assert_true(sum[0].value >= 64);
-	assert_true(sum[1].value > 0);
-	pmu_group_read(g, sum);
-	assert_true(sum[0].value < 64); /* a delta, not a total */
-	pmu_group_close(g);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,7 +285,6 @@ int main(void)
 		cmocka_unit_test(sums),
 		cmocka_unit_test(trust),
 		cmocka_unit_test(error_texts),
-		cmocka_unit_test(live_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
