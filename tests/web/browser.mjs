@@ -9,29 +9,46 @@ const { chromium } = require("playwright-core");
 export const AXE = require.resolve("axe-core/axe.min.js");
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 export async function launch() {
-  if (!existsSync(CHROMIUM)) throw new Error(`${CHROMIUM} is missing: apt-get install chromium, or set CHROMIUM`);
+  if (!existsSync(CHROMIUM))
+    throw new Error(`${CHROMIUM} is missing: apt-get install chromium, or set CHROMIUM`);
   return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
 }
 
 /** A page of a fresh context and the list of its faults. */
 export async function open(browser, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    reducedMotion: "reduce",
+    ...options,
+  });
   const page = await context.newPage();
   const faults = [];
   page.on("console", (m) => {
     // A failed fetch is reported by Chromium itself; the pages show it, and tests provoke it on purpose.
-    if (m.type() === "error" && !/Failed to load resource/.test(m.text())) faults.push(`console: ${m.text()}`);
+    if (m.type() === "error" && !/Failed to load resource/.test(m.text()))
+      faults.push(`console: ${m.text()}`);
   });
   page.on("pageerror", (e) => faults.push(`exception: ${e.message}`));
   page.on("request", (r) => {
     const u = new URL(r.url());
-    if (!["data:", "blob:"].includes(u.protocol) && u.hostname !== "127.0.0.1") faults.push(`request leaves the machine: ${r.url()}`);
+    if (!["data:", "blob:"].includes(u.protocol) && u.hostname !== "127.0.0.1")
+      faults.push(`request leaves the machine: ${r.url()}`);
   });
   await page.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", (e) => console.error(`CSP ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`));
+    document.addEventListener("securitypolicyviolation", (e) =>
+      console.error(`CSP ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`),
+    );
   });
   return { page, faults, context };
 }
@@ -42,6 +59,8 @@ export async function axe(page) {
   await page.evaluate(readFileSync(AXE, "utf8"));
   return page.evaluate(async () => {
     const result = await globalThis.axe.run(document, { resultTypes: ["violations"] });
-    return result.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")} ${n.failureSummary.split("\n")[1] ?? ""}`));
+    return result.violations.flatMap((v) =>
+      v.nodes.map((n) => `${v.id}: ${n.target.join(" ")} ${n.failureSummary.split("\n")[1] ?? ""}`),
+    );
   });
 }

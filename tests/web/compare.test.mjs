@@ -8,8 +8,10 @@ import { startServer } from "./server.mjs";
 
 let browser, server;
 const RQ = "/compare?a=experiment=rq,rq_affinity=0&b=experiment=rq,rq_affinity=1";
-const Y2004 = "/compare?a=experiment=wakeup-2004,max_sectors_kb=64&b=experiment=wakeup-2004,max_sectors_kb=32&b=experiment=wakeup-2004,max_sectors_kb=16";
-const Y2008 = "/compare?a=experiment=rq_affinity,rq_affinity=0&b=experiment=rq_affinity,rq_affinity=1";
+const Y2004 =
+  "/compare?a=experiment=wakeup-2004,max_sectors_kb=64&b=experiment=wakeup-2004,max_sectors_kb=32&b=experiment=wakeup-2004,max_sectors_kb=16";
+const Y2008 =
+  "/compare?a=experiment=rq_affinity,rq_affinity=0&b=experiment=rq_affinity,rq_affinity=1";
 
 before(async () => {
   [browser, server] = await Promise.all([launch(), startServer()]);
@@ -31,7 +33,10 @@ async function on(path, body, options) {
   }
 }
 const api = async (path) => (await fetch(server.url + path)).json();
-const order = (page) => page.$$eval("table.compare th[scope=rowgroup]", (list) => list.map((th) => th.firstChild.textContent.trim()));
+const order = (page) =>
+  page.$$eval("table.compare th[scope=rowgroup]", (list) =>
+    list.map((th) => th.firstChild.textContent.trim()),
+  );
 
 test("the keyboard alone leads from nothing to a verdict, a table and the text for a mail", () =>
   on("/compare", async (page, context) => {
@@ -41,7 +46,9 @@ test("the keyboard alone leads from nothing to a verdict, a table and the text f
     await page.getByRole("option", { name: /rq_affinity=0/ }).waitFor();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
-    await page.waitForFunction(() => new URLSearchParams(location.search).get("a") === "experiment=rq,rq_affinity=0");
+    await page.waitForFunction(
+      () => new URLSearchParams(location.search).get("a") === "experiment=rq,rq_affinity=0",
+    );
     await tabTo(page, "side-b");
     await page.keyboard.type("experiment=rq,rq_affinity=1");
     await page.keyboard.press("Enter");
@@ -70,9 +77,14 @@ test("the page says what the API says", () =>
   on(RQ, async (page) => {
     const doc = await api("/api/v1" + RQ);
     await page.locator(".verdict").waitFor();
-    assert.match((await page.locator(".verdict h2").innerText()).toLowerCase(), new RegExp(doc.verdict.word));
+    assert.match(
+      (await page.locator(".verdict h2").innerText()).toLowerCase(),
+      new RegExp(doc.verdict.word),
+    );
     const p50 = doc.rows.find((r) => r.stat === "p50");
-    const row = page.locator("tbody", { has: page.getByRole("rowheader", { name: "p50 (median)" }) });
+    const row = page.locator("tbody", {
+      has: page.getByRole("rowheader", { name: "p50 (median)" }),
+    });
     const cells = await row.innerText();
     assert.ok(cells.includes(`${(p50.a.avg / 1000).toPrecision(3)} µs`), cells);
     assert.ok(cells.includes(`−${(Math.abs(p50.delta.rel) * 100).toPrecision(3)} %`), cells);
@@ -88,13 +100,29 @@ test("worst first by default; every column sorts, n/a last both ways; reload and
     const first = await order(page);
     const readings = await page.$$eval("td.reading .word", (l) => l.map((e) => e.textContent));
     assert.match(readings[0], /worse/);
-    assert.ok(readings.findIndex((r) => /better/.test(r)) > readings.findLastIndex((r) => /worse/.test(r)));
-    for (const name of ["statistic", "min", "avg", "max", "sdev", "range", "Δ avg", "95 % interval", "reading"]) {
+    assert.ok(
+      readings.findIndex((r) => /better/.test(r)) > readings.findLastIndex((r) => /worse/.test(r)),
+    );
+    for (const name of [
+      "statistic",
+      "min",
+      "avg",
+      "max",
+      "sdev",
+      "range",
+      "Δ avg",
+      "95 % interval",
+      "reading",
+    ]) {
       const column = page.locator("table.compare thead a", { hasText: new RegExp(`^${name}`) });
       for (let i = 0; i < 2; i++) {
         await column.click();
-        await page.waitForFunction((n) => document.querySelector(`th[aria-sort]`)?.textContent.startsWith(n), name);
-        if (name === "min") assert.equal((await order(page)).at(-1), "sdev between runs", "n/a is last");
+        await page.waitForFunction(
+          (n) => document.querySelector(`th[aria-sort]`)?.textContent.startsWith(n),
+          name,
+        );
+        if (name === "min")
+          assert.equal((await order(page)).at(-1), "sdev between runs", "n/a is last");
       }
     }
     await page.locator("table.compare thead a", { hasText: /^avg/ }).click();
@@ -131,7 +159,11 @@ test("a chart is read by keyboard, as a table, as CSV and as a picture", () =>
     await chart.locator(".plot").focus();
     await page.keyboard.press("Home");
     await page.keyboard.press("Shift+ArrowRight");
-    await page.waitForFunction(() => /at or above .*: A rq_affinity=0 .*; B rq_affinity=1 /.test(document.querySelector("[data-chart=ccdf] [aria-live]").textContent));
+    await page.waitForFunction(() =>
+      /at or above .*: A rq_affinity=0 .*; B rq_affinity=1 /.test(
+        document.querySelector("[data-chart=ccdf] [aria-live]").textContent,
+      ),
+    );
     assert.match(await chart.locator(".legend").innerText(), /1 in [\d,]+/);
     await chart.getByRole("button", { name: "Table" }).click();
     assert.ok((await chart.locator(".rows tbody tr").count()) > 20);
@@ -168,17 +200,52 @@ test("zoom, hidden sides and axes are in the address; Escape shows the whole aga
     await page.reload();
     await chart.locator("canvas").waitFor();
     assert.equal(await chart.getByLabel("Vertical axis of the histogram").inputValue(), "count");
-    assert.equal(await chart.getByRole("button", { name: "B rq_affinity=1" }).getAttribute("aria-pressed"), "false");
+    assert.equal(
+      await chart.getByRole("button", { name: "B rq_affinity=1" }).getAttribute("aria-pressed"),
+      "false",
+    );
     await chart.locator(".plot").focus();
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => !/z\.histogram/.test(location.search));
   }));
 
+test("charts over the same axis show the same place", () =>
+  on(RQ, async (page) => {
+    const at = (id) => page.locator(`[data-chart=${id}] .legend .at`).innerText();
+    await page.locator("[data-chart=runs] canvas").waitFor();
+    await page.locator("[data-chart=ccdf] .plot").focus();
+    await page.keyboard.press("Home");
+    for (let i = 0; i < 4; i++) await page.keyboard.press("Shift+ArrowRight");
+    await page.waitForFunction(
+      () => document.querySelector("[data-chart=histogram] .legend .at").textContent !== "",
+    );
+    const latency = /at or above (.+)/.exec(await at("ccdf"))[1];
+    const [lo, hi] = (await at("histogram")).split(" to ").map(inNs);
+    assert.ok(
+      lo * 0.8 <= inNs(latency) && inNs(latency) <= hi * 1.2,
+      `${latency} beside ${lo} to ${hi}`,
+    );
+    assert.equal(await at("percentiles"), "");
+    await page.locator("[data-chart=shift] .plot").focus();
+    await page.keyboard.press("End");
+    await page.waitForFunction(() =>
+      /^p/.test(document.querySelector("[data-chart=percentiles] .legend .at").textContent),
+    );
+    assert.equal(await at("percentiles"), await at("shift"));
+  }));
+
+function inNs(text) {
+  const [value, unit] = text.split(" ");
+  return Number(value) * { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 }[unit];
+}
+
 test("x swaps the sides and only that", () =>
   on(RQ, async (page) => {
     await page.locator(".verdict").waitFor();
     await page.keyboard.press("x");
-    await page.waitForFunction(() => new URLSearchParams(location.search).get("a") === "experiment=rq,rq_affinity=1");
+    await page.waitForFunction(
+      () => new URLSearchParams(location.search).get("a") === "experiment=rq,rq_affinity=1",
+    );
     await page.getByRole("heading", { name: "rq_affinity: 1 vs 0" }).waitFor();
     await page.goBack();
     await page.getByRole("heading", { name: "rq_affinity: 0 vs 1" }).waitFor();
@@ -191,10 +258,14 @@ test("options change the question: margin, deciding statistic, confidence", () =
     await page.waitForFunction(() => /primary=p99\.9/.test(location.search));
     await page.locator("tbody.role-primary th", { hasText: "p99.9" }).waitFor();
     await page.locator(".options").getByLabel("Confidence").selectOption("0.99");
-    await page.locator('th', { hasText: '99 % interval' }).waitFor();
+    await page.locator("th", { hasText: "99 % interval" }).waitFor();
     await page.getByLabel("Worth caring about").selectOption("20%");
     await page.waitForFunction(() => /margin=20/.test(location.search));
-    await page.waitForFunction(() => [...document.querySelectorAll("td.reading .word")].every((w) => !/better/.test(w.textContent)));
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll("td.reading .word")].every(
+        (w) => !/better/.test(w.textContent),
+      ),
+    );
   }));
 
 test("2004: three levels, one run each: numbers, no reading, true bin edges", () =>
@@ -206,7 +277,9 @@ test("2004: three levels, one run each: numbers, no reading, true bin edges", ()
     const table = await page.locator("table.compare").innerText();
     assert.match(table, /too few runs/);
     assert.doesNotMatch(table, /better|worse/);
-    const max = await page.locator("tbody", { has: page.getByRole("rowheader", { name: "max", exact: true }) }).innerText();
+    const max = await page
+      .locator("tbody", { has: page.getByRole("rowheader", { name: "max", exact: true }) })
+      .innerText();
     for (const v of ["161 µs", "132 µs", "101 µs"]) assert.ok(max.includes(v), max);
     assert.match(max, /reference/);
     const tail = await page.locator("section[aria-labelledby=tail-title]").innerText();
@@ -214,7 +287,10 @@ test("2004: three levels, one run each: numbers, no reading, true bin edges", ()
     assert.match(tail, /n\/a/); // no time base was published: no rate
     assert.match(await page.locator(".side-facts").innerText(), /coarse bins/);
     await page.locator("[data-chart=histogram]").getByRole("button", { name: "Table" }).click();
-    await page.locator("[data-chart=histogram] .rows td", { hasText: /^6\.00 µs$/ }).first().waitFor();
+    await page
+      .locator("[data-chart=histogram] .rows td", { hasText: /^6\.00 µs$/ })
+      .first()
+      .waitFor();
   }));
 
 test("2008: a published summary: intervals from it, a sentence instead of charts", () =>
@@ -225,7 +301,9 @@ test("2008: a published summary: intervals from it, a sentence instead of charts
     assert.equal(await page.locator("canvas").count(), 0);
     assert.match(await page.locator("table.compare").innerText(), /\+0\.468 pp\s*\+1\.95 %/);
     await page.getByLabel("Metric").selectOption("cycles_in_application");
-    await page.waitForFunction(() => /Better/.test(document.querySelector(".verdict h2")?.textContent ?? ""));
+    await page.waitForFunction(() =>
+      /Better/.test(document.querySelector(".verdict h2")?.textContent ?? ""),
+    );
     assert.match(await page.locator("table.compare").innerText(), /\+1\.84 %/);
   }));
 
@@ -239,15 +317,24 @@ test("a selector that cannot be read says where and what to do", () =>
   }));
 
 test("light, dark and a phone: no sideways scroll, the reading is on the screen", async () => {
-  for (const options of [{ colorScheme: "dark" }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }])
+  for (const options of [
+    { colorScheme: "dark" },
+    { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  ])
     for (const path of [RQ, Y2004, Y2008])
       await on(
         path,
         async (page) => {
           await page.locator(".verdict").first().waitFor();
-          const [inner, scroll] = await page.evaluate(() => [innerWidth, document.scrollingElement.scrollWidth]);
+          const [inner, scroll] = await page.evaluate(() => [
+            innerWidth,
+            document.scrollingElement.scrollWidth,
+          ]);
           assert.ok(scroll <= inner, `${path}: ${scroll} px wide on a screen of ${inner}`);
-          const word = await page.locator(".word", { hasText: /better|worse|too few|unclear/ }).first().boundingBox();
+          const word = await page
+            .locator(".word", { hasText: /better|worse|too few|unclear/ })
+            .first()
+            .boundingBox();
           assert.ok(word.x >= 0 && word.x + word.width <= inner);
         },
         options,
@@ -258,7 +345,9 @@ test("the main thread is done with the page in 400 ms", () =>
   on("/about", async (page, context) => {
     const session = await context.newCDPSession(page);
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
-    const busy = async () => (await session.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration").value * 1000;
+    const busy = async () =>
+      (await session.send("Performance.getMetrics")).metrics.find((m) => m.name === "TaskDuration")
+        .value * 1000;
     const times = [];
     for (let i = 0; i < 3; i++) {
       await page.goto(`${server.url}/about`);
@@ -270,5 +359,8 @@ test("the main thread is done with the page in 400 ms", () =>
       times.push(Math.round((await busy()) - from));
     }
     console.log(`# main thread: ${times.join(", ")} ms`);
-    assert.ok(Math.min(...times) < 400, `${times} ms; the least is the one that other programs disturbed least`);
+    assert.ok(
+      Math.min(...times) < 400,
+      `${times} ms; the least is the one that other programs disturbed least`,
+    );
   }));

@@ -31,7 +31,20 @@ function histogram(parts) {
     }
   }
   const lo = [...bins.keys()].sort((a, b) => a - b);
-  return { scheme: "log128", lo_ns: lo, hi_ns: lo.map((l) => bins.get(l).hi), n: lo.map((l) => bins.get(l).n), count, overflow: 0, overflow_lo_ns: null, negative: 0, lost: 0, min_ns: min, max_ns: max, sum_ns: sum };
+  return {
+    scheme: "log128",
+    lo_ns: lo,
+    hi_ns: lo.map((l) => bins.get(l).hi),
+    n: lo.map((l) => bins.get(l).n),
+    count,
+    overflow: 0,
+    overflow_lo_ns: null,
+    negative: 0,
+    lost: 0,
+    min_ns: min,
+    max_ns: max,
+    sum_ns: sum,
+  };
 }
 
 function runDocument(i, level) {
@@ -45,10 +58,41 @@ function runDocument(i, level) {
   ]);
   if (i === 7) hist.lost = 212;
   return {
-    uid: (0xa0000000 + i).toString(16).padStart(32, "0"), kind: "measured", state: "ok", host: "olab-12", experiment: "rq", boot_id: "b1", factors: { rq_affinity: level }, tags: {},
-    started: new Date(start).toISOString(), ended: new Date(start + 300e3).toISOString(), measured_ns: 300e9, order: i + 1, block: (i >> 1) + 1,
-    series: [{ metric: "wakeup_latency", kind: "hist", unit: "ns", labels: {}, method: "rigstat-wakeup/1", omission: "keeps_deadlines", interval_ns: 1000000, resolution_ns: 1, missed: 0, hist }],
-    environment: { "kernel.release": "6.12.9-rt7", "cpu.model": "AMD EPYC 7543", "cpu.online": 32, "cpu.microcode": b && i > 11 ? "0x2b0005b0" : "0x2b000590", "block.nvme0n1.queue.rq_affinity": level, "clocksource": "tsc" },
+    uid: (0xa0000000 + i).toString(16).padStart(32, "0"),
+    kind: "measured",
+    state: "ok",
+    host: "olab-12",
+    experiment: "rq",
+    boot_id: "b1",
+    factors: { rq_affinity: level },
+    tags: {},
+    started: new Date(start).toISOString(),
+    ended: new Date(start + 300e3).toISOString(),
+    measured_ns: 300e9,
+    order: i + 1,
+    block: (i >> 1) + 1,
+    series: [
+      {
+        metric: "wakeup_latency",
+        kind: "hist",
+        unit: "ns",
+        labels: {},
+        method: "rigstat-wakeup/1",
+        omission: "keeps_deadlines",
+        interval_ns: 1000000,
+        resolution_ns: 1,
+        missed: 0,
+        hist,
+      },
+    ],
+    environment: {
+      "kernel.release": "6.12.9-rt7",
+      "cpu.model": "AMD EPYC 7543",
+      "cpu.online": 32,
+      "cpu.microcode": b && i > 11 ? "0x2b0005b0" : "0x2b000590",
+      "block.nvme0n1.queue.rq_affinity": level,
+      clocksource: "tsc",
+    },
   };
 }
 
@@ -57,15 +101,35 @@ export function syntheticRuns() {
 }
 
 async function send(base, params, body) {
-  const response = await fetch(`${base}/api/v1/imports?${new URLSearchParams(params)}`, { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } });
-  if (!response.ok) throw new Error(`import ${JSON.stringify(params)}: ${response.status} ${await response.text()}`);
+  const response = await fetch(`${base}/api/v1/imports?${new URLSearchParams(params)}`, {
+    method: "POST",
+    body,
+    headers: { "Content-Type": "application/octet-stream" },
+  });
+  if (!response.ok)
+    throw new Error(
+      `import ${JSON.stringify(params)}: ${response.status} ${await response.text()}`,
+    );
   return response.json();
 }
 
 export async function load(base) {
   for (const n of ["64", "32", "16"])
-    await send(base, { set: `max_sectors_kb=${n}`, experiment: "wakeup-2004", source: `iozone-${n}.txt`, demo: "1" }, readFileSync(join(data, "wakeup-delay-2004", `iozone-${n}.txt`)));
-  await send(base, { source: "summary.csv", experiment: "rq_affinity", demo: "1" }, readFileSync(join(data, "rq-affinity-2008", "summary.csv")));
+    await send(
+      base,
+      {
+        set: `max_sectors_kb=${n}`,
+        experiment: "wakeup-2004",
+        source: `iozone-${n}.txt`,
+        demo: "1",
+      },
+      readFileSync(join(data, "wakeup-delay-2004", `iozone-${n}.txt`)),
+    );
+  await send(
+    base,
+    { source: "summary.csv", experiment: "rq_affinity", demo: "1" },
+    readFileSync(join(data, "rq-affinity-2008", "summary.csv")),
+  );
   await send(base, { source: "rq.json" }, JSON.stringify({ runs: syntheticRuns() }));
 }
 

@@ -37,8 +37,10 @@ const PAGES = {
   "/experiments/rq": "rq",
   "/compare": "Compare",
   "/compare?a=experiment=rq,rq_affinity=0&b=experiment=rq,rq_affinity=1": "rq_affinity: 0 vs 1",
-  "/compare?a=experiment=wakeup-2004,max_sectors_kb=64&b=experiment=wakeup-2004,max_sectors_kb=32&b=experiment=wakeup-2004,max_sectors_kb=16": "max_sectors_kb: 64 vs 32, 16",
-  "/compare?a=experiment=rq_affinity,rq_affinity=0&b=experiment=rq_affinity,rq_affinity=1": "rq_affinity: 0 vs 1",
+  "/compare?a=experiment=wakeup-2004,max_sectors_kb=64&b=experiment=wakeup-2004,max_sectors_kb=32&b=experiment=wakeup-2004,max_sectors_kb=16":
+    "max_sectors_kb: 64 vs 32, 16",
+  "/compare?a=experiment=rq_affinity,rq_affinity=0&b=experiment=rq_affinity,rq_affinity=1":
+    "rq_affinity: 0 vs 1",
   "/compare?a=experiment%3D%3E&b=run=r_1": "Compare",
   "/runs": "Runs",
   "/runs?q=experiment=rq&sel=r_6,r_7": "Runs",
@@ -95,7 +97,9 @@ test("two runs are selected and compared; the selection is in the address", () =
 test("runs: every column sorts with n/a last both ways, filters are chips, an empty list says why", () =>
   on("/runs", async (page) => {
     await page.locator("table.runs tbody tr").first().waitFor();
-    const heads = await page.$$eval("table.runs thead a", (l) => l.map((a) => a.firstChild.textContent));
+    const heads = await page.$$eval("table.runs thead a", (l) =>
+      l.map((a) => a.firstChild.textContent),
+    );
     assert.ok(heads.length >= 12);
     for (const name of heads) {
       const head = page.locator("table.runs thead a").nth(heads.indexOf(name));
@@ -104,9 +108,17 @@ test("runs: every column sorts with n/a last both ways, filters are chips, an em
         await head.click();
         await page.waitForFunction((b) => location.href !== b, before);
         await page.waitForLoadState("networkidle");
-        const column = await page.$$eval("table.runs tbody tr", (rows, at) => rows.map((r) => r.children[at].textContent), heads.indexOf(name) + 1);
+        const column = await page.$$eval(
+          "table.runs tbody tr",
+          (rows, at) => rows.map((r) => r.children[at].textContent),
+          heads.indexOf(name) + 1,
+        );
         const first = column.findIndex((c) => c === "n/a" || c === "unknown" || c === "none");
-        if (first >= 0) assert.ok(column.slice(first).every((c) => ["n/a", "unknown", "none"].includes(c)), `${name}: ${column}`);
+        if (first >= 0)
+          assert.ok(
+            column.slice(first).every((c) => ["n/a", "unknown", "none"].includes(c)),
+            `${name}: ${column}`,
+          );
       }
     }
     await page.getByRole("combobox", { name: "Filter" }).fill("host=nobody");
@@ -118,16 +130,30 @@ test("runs: every column sorts with n/a last both ways, filters are chips, an em
 
 test("import: paste, dry run, setting, import, the same again, compare, undo", () =>
   on("/import", async (page) => {
-    const table = (rows) => `Delay\tCount\n-----\t-----\n${rows.map((r) => r.join("\t")).join("\n")}\n`;
+    const table = (rows) =>
+      `Delay\tCount\n-----\t-----\n${rows.map((r) => r.join("\t")).join("\n")}\n`;
     await page.getByLabel("Experiment").fill("pasted");
     await page.keyboard.press("Tab");
     await page.getByText("or paste text").click();
-    for (const rows of [[[6, 100], [7, 50]], [[8, 90], [9, 60]]]) {
+    for (const rows of [
+      [
+        [6, 100],
+        [7, 50],
+      ],
+      [
+        [8, 90],
+        [9, 60],
+      ],
+    ]) {
       await page.getByLabel("Text to import").fill(table(rows));
       await page.getByRole("button", { name: "Read the text" }).click();
     }
     await page.getByText("Read as").nth(1).waitFor();
-    assert.equal((await json("/api/v1/runs?q=experiment=pasted")).items.length, 0, "a dry run stores nothing");
+    assert.equal(
+      (await json("/api/v1/runs?q=experiment=pasted")).items.length,
+      0,
+      "a dry run stores nothing",
+    );
     const settings = page.getByLabel("Setting of this file");
     await settings.nth(0).fill("level=0");
     await page.keyboard.press("Tab");
@@ -137,7 +163,12 @@ test("import: paste, dry run, setting, import, the same again, compare, undo", (
     await page.getByRole("button", { name: "Import 2 files" }).click();
     await page.getByRole("link", { name: "Compare level=0 vs level=1" }).waitFor();
     assert.equal((await json("/api/v1/runs?q=experiment=pasted")).items.length, 2);
-    await page.getByLabel("Text to import").fill(table([[6, 100], [7, 50]]));
+    await page.getByLabel("Text to import").fill(
+      table([
+        [6, 100],
+        [7, 50],
+      ]),
+    );
     await page.getByRole("button", { name: "Read the text" }).click();
     await settings.fill("level=0");
     await page.keyboard.press("Tab");
@@ -178,7 +209,9 @@ test("a pin keeps the page: its address is short, and it is listed where one sta
     assert.ok(new URL(page.url()).pathname.length <= 32);
     await page.locator(".verdict").waitFor();
     await page.getByText("fixed runs, fixed result").waitFor();
-    const before = await (await get(`/api/v1/comparisons/${page.url().split("/").pop()}?format=result`)).text();
+    const before = await (
+      await get(`/api/v1/comparisons/${page.url().split("/").pop()}?format=result`)
+    ).text();
     assert.ok(before.includes('"verdict"'));
     assert.deepEqual(await axe(page), []);
     const path = new URL(page.url()).pathname;
@@ -200,7 +233,9 @@ test("experiment: cells, order of runs, and the way to the comparison", () =>
 test("the API page describes every operation and tries a GET", () =>
   on("/docs/api", async (page) => {
     const doc = await json("/api/v1/openapi.json");
-    const ids = Object.values(doc.paths).flatMap((p) => Object.values(p).flatMap((o) => (o.operationId ? [o.operationId] : [])));
+    const ids = Object.values(doc.paths).flatMap((p) =>
+      Object.values(p).flatMap((o) => (o.operationId ? [o.operationId] : [])),
+    );
     await page.locator(".op").first().waitFor();
     const shown = await page.$$eval(".op", (l) => l.map((d) => d.id.replace(/^op-/, "")));
     assert.deepEqual([...shown].sort(), [...ids].sort());
@@ -208,8 +243,31 @@ test("the API page describes every operation and tries a GET", () =>
     await page.locator("#op-runs").getByLabel("limit").fill("1");
     await page.locator("#op-runs").getByRole("button", { name: "Send" }).click();
     await page.locator("#op-runs [aria-label=Answer]").waitFor();
-    assert.equal(JSON.parse(await page.locator("#op-runs [aria-label=Answer]").innerText()).items.length, 1);
+    assert.equal(
+      JSON.parse(await page.locator("#op-runs [aria-label=Answer]").innerText()).items.length,
+      1,
+    );
     assert.deepEqual(await axe(page), []);
+  }));
+
+test("a metric's margin is a person's choice, and comparisons use it", () =>
+  on("/about", async (page) => {
+    await page.getByRole("button", { name: "Change wake-up latency" }).click();
+    await page.getByLabel("Margin in percent").fill("15");
+    assert.deepEqual(await axe(page), []);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("edited").waitFor();
+    const doc = await json(
+      "/api/v1/compare?a=experiment=rq,rq_affinity=0&b=experiment=rq,rq_affinity=1",
+    );
+    assert.equal(doc.metric.margin_rel, 0.15);
+    await page.getByRole("button", { name: "Change wake-up latency" }).click();
+    await page.getByLabel("Margin in percent").fill("1");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(
+      async () =>
+        (await (await fetch("/api/v1/metrics-catalog/wakeup_latency")).json()).margin_rel === 0.01,
+    );
   }));
 
 test("keys: help, going places, and they can be switched off", () =>
@@ -238,26 +296,33 @@ test("keys: help, going places, and they can be switched off", () =>
   }));
 
 test("theme and time zone are chosen and kept", () =>
-  on("/runs", async (page) => {
-    const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
-    assert.equal(await theme(), "light");
-    await page.getByRole("button", { name: "Theme: auto" }).click();
-    await page.getByRole("button", { name: "Theme: light" }).click();
-    assert.equal(await theme(), "dark");
-    await page.reload();
-    assert.equal(await theme(), "dark");
-    await page.locator("time").first().waitFor();
-    const utc = await page.locator("time").first().innerText();
-    await page.getByRole("button", { name: "UTC" }).click();
-    await page.getByRole("button", { name: "+05:30" }).waitFor();
-    assert.notEqual(await page.locator("time").first().innerText(), utc);
-    await page.goto(`${server.url}/runs?tz=utc`);
-    assert.equal(await page.locator("time").first().innerText(), utc);
-  }, { timezoneId: "Asia/Kolkata" }));
+  on(
+    "/runs",
+    async (page) => {
+      const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+      assert.equal(await theme(), "light");
+      await page.getByRole("button", { name: "Theme: auto" }).click();
+      await page.getByRole("button", { name: "Theme: light" }).click();
+      assert.equal(await theme(), "dark");
+      await page.reload();
+      assert.equal(await theme(), "dark");
+      await page.locator("time").first().waitFor();
+      const utc = await page.locator("time").first().innerText();
+      await page.getByRole("button", { name: "UTC" }).click();
+      await page.getByRole("button", { name: "+05:30" }).waitFor();
+      assert.notEqual(await page.locator("time").first().innerText(), utc);
+      await page.goto(`${server.url}/runs?tz=utc`);
+      assert.equal(await page.locator("time").first().innerText(), utc);
+    },
+    { timezoneId: "Asia/Kolkata" },
+  ));
 
 test("headers: hashed files are immutable and compressed, tags are strong, the policy is strict", async () => {
   const html = await get("/compare");
-  assert.equal(html.headers.get("content-security-policy"), "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'");
+  assert.equal(
+    html.headers.get("content-security-policy"),
+    "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'",
+  );
   assert.equal(html.headers.get("x-content-type-options"), "nosniff");
   assert.equal(html.headers.get("referrer-policy"), "same-origin");
   assert.match(html.headers.get("cache-control"), /no-cache/);
@@ -271,7 +336,10 @@ test("headers: hashed files are immutable and compressed, tags are strong, the p
     const etag = plain.headers.get("etag");
     assert.match(plain.headers.get("cache-control"), /immutable/);
     assert.match(etag, /^"[0-9a-f]{32}"$/);
-    assert.equal((await get(path, { "If-None-Match": etag, "Accept-Encoding": "identity" })).status, 304);
+    assert.equal(
+      (await get(path, { "If-None-Match": etag, "Accept-Encoding": "identity" })).status,
+      304,
+    );
     const zipped = await rawGet(path);
     assert.equal(zipped.headers["content-encoding"], "gzip");
     assert.notEqual(zipped.headers.etag, etag);
@@ -299,8 +367,12 @@ async function rawGet(path) {
 test("the server knows the same pages as the program", () => {
   const source = readFileSync(new URL("../../web/src/pages/index.tsx", import.meta.url), "utf8");
   const routes = readFileSync(new URL("../../server/routes.c", import.meta.url), "utf8");
-  const pages = [...source.matchAll(/pattern: \/\^(.+?)\$\/,/g)].map((m) => m[1].replace(/\\\//g, "/").replace(/\(\[\^\/\]\+\)/g, "{}"));
-  const served = [...routes.matchAll(/"([^"]+)", SCOPE_NONE, 0, 0, assets_page/g)].map((m) => m[1].replace(/\{\w+\}/g, "{}"));
+  const pages = [...source.matchAll(/pattern: \/\^(.+?)\$\/,/g)].map((m) =>
+    m[1].replace(/\\\//g, "/").replace(/\(\[\^\/\]\+\)/g, "{}"),
+  );
+  const served = [...routes.matchAll(/"([^"]+)", SCOPE_NONE, 0, 0, assets_page/g)].map((m) =>
+    m[1].replace(/\{\w+\}/g, "{}"),
+  );
   assert.ok(pages.length >= 12);
   assert.deepEqual(pages.sort(), served.sort());
 });

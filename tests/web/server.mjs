@@ -21,11 +21,16 @@ function freePort() {
 }
 
 export async function startServer({ empty = false } = {}) {
-  if (!existsSync(binary)) throw new Error(`${binary} is missing: cmake --preset dev && ninja -C build-test`);
+  if (!existsSync(binary))
+    throw new Error(`${binary} is missing: cmake --preset dev && ninja -C build-test`);
   const dir = mkdtempSync(join(tmpdir(), "rigstat-web-"));
   chmodSync(dir, 0o755); // the private PostgreSQL runs as another user when we are root
   const url = `http://127.0.0.1:${await freePort()}`;
-  const child = spawn(binary, ["serve", "--embedded", join(dir, "db"), "--listen", url.slice("http://".length)], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(
+    binary,
+    ["serve", "--embedded", join(dir, "db"), "--listen", url.slice("http://".length)],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
   let log = "";
   child.stderr.on("data", (d) => (log += d));
   const ended = new Promise((done) => child.on("exit", done));
@@ -37,7 +42,10 @@ export async function startServer({ empty = false } = {}) {
   };
   for (let i = 0; ; i++) {
     if (child.exitCode !== null || i > 600) throw new Error(`the server did not start:\n${log}`);
-    const ready = await fetch(`${url}/readyz`).then((r) => r.ok, () => false);
+    const ready = await fetch(`${url}/readyz`).then(
+      (r) => r.ok,
+      () => false,
+    );
     if (ready) break;
     await new Promise((r) => setTimeout(r, 100));
   }

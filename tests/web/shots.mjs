@@ -8,7 +8,16 @@ const [dir, base, ...pages] = process.argv.slice(2);
 const only = process.env.VIEWS?.split(",");
 mkdirSync(dir, { recursive: true });
 const browser = await launch();
-const VIEWS = { light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true } };
+const VIEWS = {
+  light: {},
+  dark: { colorScheme: "dark" },
+  phone: {
+    viewport: { width: 390, height: 844 },
+    deviceScaleFactor: 2,
+    hasTouch: true,
+    isMobile: true,
+  },
+};
 for (const [view, options] of Object.entries(VIEWS)) {
   if (only && !only.includes(view)) continue;
   for (const spec of pages) {

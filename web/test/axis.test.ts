@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asinh, axisText, linear, log10, logCount, niceStep, percentile, type AxisSpec } from "../src/lib/axis";
+import {
+  asinh,
+  axisText,
+  linear,
+  log10,
+  logCount,
+  niceStep,
+  percentile,
+  type AxisSpec,
+} from "../src/lib/axis";
 
-const labels = (a: AxisSpec, lo: number, hi: number, room: number) => a.ticks(lo, hi, room).flatMap((t) => (t.label ? [t.label] : []));
+const labels = (a: AxisSpec, lo: number, hi: number, room: number) =>
+  a.ticks(lo, hi, room).flatMap((t) => (t.label ? [t.label] : []));
 
 test("a transform and its inverse agree", () => {
   for (const [axis, values] of [
@@ -11,7 +21,8 @@ test("a transform and its inverse agree", () => {
     [percentile(), [0, 0.5, 0.99, 0.999999]],
     [asinh("ns", 100), [-2e6, -30, 0, 5, 4e4]],
   ] as [AxisSpec, number[]][])
-    for (const v of values) assert.ok(Math.abs(axis.inv(axis.fwd(v)!) - v) <= 1e-9 * Math.max(1, Math.abs(v)), `${v}`);
+    for (const v of values)
+      assert.ok(Math.abs(axis.inv(axis.fwd(v)!) - v) <= 1e-9 * Math.max(1, Math.abs(v)), `${v}`);
 });
 
 test("what a log axis cannot show is a gap, never a small number", () => {

@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { exact, fmt, fmtAgo, fmtBetween, fmtBytes, fmtDifference, fmtInterval, fmtRel, fmtSpan, fmtTime, pretty, quantileName, sig3 } from "../src/lib/format";
+import {
+  exact,
+  fmt,
+  fmtAgo,
+  fmtBetween,
+  fmtBytes,
+  fmtDifference,
+  fmtInterval,
+  fmtRel,
+  fmtSpan,
+  fmtTime,
+  pretty,
+  quantileName,
+  sig3,
+} from "../src/lib/format";
 
 test("a time has three figures and the unit that fits", () => {
   assert.equal(fmt(7, "ns"), "7 ns");
@@ -76,6 +90,9 @@ test("spans, sizes, times", () => {
 });
 
 test("the server's ASCII becomes typography, identifiers stay", () => {
-  assert.equal(pretty("p50 fell from 12 us to 10 us (-16.7 %)"), "p50 fell from 12\u00a0µs to 10\u00a0µs (−16.7\u00a0%)");
+  assert.equal(
+    pretty("p50 fell from 12 us to 10 us (-16.7 %)"),
+    "p50 fell from 12\u00a0µs to 10\u00a0µs (−16.7\u00a0%)",
+  );
   assert.equal(pretty("host olab-12, nvme-0"), "host olab-12, nvme-0");
 });

@@ -21,10 +21,14 @@ await build({
   jsx: "automatic",
   jsxImportSource: "preact",
   loader: { ".css": "empty" },
-  banner: { js: "globalThis.matchMedia ??= () => ({ matches: false }); globalThis.localStorage ??= { getItem: () => null };" },
+  banner: {
+    js: "globalThis.matchMedia ??= () => ({ matches: false }); globalThis.localStorage ??= { getItem: () => null };",
+  },
   logLevel: "warning",
 });
 const files = entries.map((f) => join(out, f.replace(/\.ts$/, ".mjs")));
-const run = spawnSync(process.execPath, ["--test", "--test-reporter=tap", ...files], { stdio: "inherit" });
+const run = spawnSync(process.execPath, ["--test", "--test-reporter=tap", ...files], {
+  stdio: "inherit",
+});
 rmSync(out, { recursive: true });
 process.exit(run.status ?? 1);

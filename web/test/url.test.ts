@@ -2,17 +2,37 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { askedOf, compareUrl, pageUrl, toggled, zoomOf, zoomPatch } from "../src/compare/state";
-import { openTerm, quoteValue, runsSelector, splitTerms, withoutTerm, withTerm } from "../src/lib/selector";
+import {
+  openTerm,
+  quoteValue,
+  runsSelector,
+  splitTerms,
+  withoutTerm,
+  withTerm,
+} from "../src/lib/selector";
 import { formatQuery, parseQuery, parseRange, patchQuery } from "../src/lib/urlstate";
 import { formatSort, parseSort, sortBy } from "../src/lib/table";
 
 test("a selector survives the address and stays readable", () => {
-  for (const a of ["experiment=rq,rq_affinity=0", 'tag.note="a, b & c"', "host in (x,y),kernel~6.12*", "note=50%+1#é"]) {
-    const text = formatQuery(new Map([["a", [a]], ["b", [a, "run=r_1"]]]));
+  for (const a of [
+    "experiment=rq,rq_affinity=0",
+    'tag.note="a, b & c"',
+    "host in (x,y),kernel~6.12*",
+    "note=50%+1#é",
+  ]) {
+    const text = formatQuery(
+      new Map([
+        ["a", [a]],
+        ["b", [a, "run=r_1"]],
+      ]),
+    );
     assert.deepEqual(parseQuery(text).get("a"), [a]);
     assert.deepEqual(parseQuery(text).get("b"), [a, "run=r_1"]);
   }
-  assert.equal(pageUrl("experiment=rq,x=0", ["experiment=rq,x=1"]), "/compare?a=experiment=rq,x=0&b=experiment=rq,x=1");
+  assert.equal(
+    pageUrl("experiment=rq,x=0", ["experiment=rq,x=1"]),
+    "/compare?a=experiment=rq,x=0&b=experiment=rq,x=1",
+  );
 });
 
 test("URLSearchParams, which the server's peers use, reads the same", () => {
@@ -34,7 +54,10 @@ test("patches remove with null and keep the rest in order", () => {
 
 test("only what changes the answer goes to the API", () => {
   const asked = askedOf(parseQuery("?a=x=0&b=x=1&margin=5%25&sort=-p&z.ccdf=1..9&tables=ccdf"));
-  assert.equal(compareUrl(asked.params, { format: "text" }), "/api/v1/compare?a=x=0&b=x=1&margin=5%25&format=text");
+  assert.equal(
+    compareUrl(asked.params, { format: "text" }),
+    "/api/v1/compare?a=x=0&b=x=1&margin=5%25&format=text",
+  );
 });
 
 test("zoom and lists", () => {
@@ -46,7 +69,11 @@ test("zoom and lists", () => {
 });
 
 test("terms are cut at commas that separate", () => {
-  assert.deepEqual(splitTerms('a=1, host in (x,y),tag.n="p, q",'), ["a=1", "host in (x,y)", 'tag.n="p, q"']);
+  assert.deepEqual(splitTerms('a=1, host in (x,y),tag.n="p, q",'), [
+    "a=1",
+    "host in (x,y)",
+    'tag.n="p, q"',
+  ]);
   assert.equal(withoutTerm("a=1,b=2", "a=1"), "b=2");
   assert.equal(withTerm("a=1", "b=2"), "a=1,b=2");
   assert.equal(withTerm("a=1", "a=1"), "a=1");
@@ -63,7 +90,10 @@ test("n/a is last in both directions, and equal rows keep their order", () => {
   const keys = (d: "asc" | "desc") => sortBy(rows, (r) => r.v, d).map((r) => r.v);
   assert.deepEqual(keys("asc"), [1, 2, 3, null, NaN]);
   assert.deepEqual(keys("desc"), [3, 2, 1, null, NaN]);
-  assert.deepEqual(sortBy(["r_10", "r_9"], (r) => r, "asc"), ["r_9", "r_10"]);
+  assert.deepEqual(
+    sortBy(["r_10", "r_9"], (r) => r, "asc"),
+    ["r_9", "r_10"],
+  );
   assert.deepEqual(parseSort("-p99", "id"), { key: "p99", dir: "desc" });
   assert.equal(formatSort("p99", "desc"), "-p99");
 });

@@ -29,10 +29,20 @@ async function problemOf(response: Response): Promise<Problem> {
   const type = response.headers.get("Content-Type") ?? "";
   if (type.includes("json")) {
     const body = (await response.json()) as Partial<Problem>;
-    return { type: body.type ?? "about:blank", title: body.title ?? response.statusText, status: response.status, ...body } as Problem;
+    return {
+      type: body.type ?? "about:blank",
+      title: body.title ?? response.statusText,
+      status: response.status,
+      ...body,
+    } as Problem;
   }
   const text = (await response.text()).slice(0, 300).trim();
-  return { type: "about:blank", title: `The server answered ${response.status}`, status: response.status, detail: text };
+  return {
+    type: "about:blank",
+    title: `The server answered ${response.status}`,
+    status: response.status,
+    detail: text,
+  };
 }
 
 const UNREACHABLE = "The server cannot be reached";
@@ -40,11 +50,20 @@ const UNREACHABLE = "The server cannot be reached";
 export async function request(url: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(url, { ...init, headers: { Accept: "application/json", "X-Requested-With": "rigstat", ...init.headers } });
+    response = await fetch(url, {
+      ...init,
+      headers: { Accept: "application/json", "X-Requested-With": "rigstat", ...init.headers },
+    });
   } catch (e) {
     if (init.signal?.aborted) throw e;
     throw new ApiError(
-      { type: "about:blank", title: UNREACHABLE, status: 0, detail: "No answer came back.", hint: "Is rigstat-server running? Retry when it is." },
+      {
+        type: "about:blank",
+        title: UNREACHABLE,
+        status: 0,
+        detail: "No answer came back.",
+        hint: "Is rigstat-server running? Retry when it is.",
+      },
       url,
     );
   }
@@ -62,8 +81,17 @@ export async function getText(url: string): Promise<string> {
   return response.text();
 }
 
-export async function sendJson<T>(method: string, url: string, body: unknown, headers: Record<string, string> = {}): Promise<T> {
-  const response = await request(url, { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json", ...headers } });
+export async function sendJson<T>(
+  method: string,
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<T> {
+  const response = await request(url, {
+    method,
+    body: JSON.stringify(body),
+    headers: { "Content-Type": "application/json", ...headers },
+  });
   return (response.status === 204 ? null : await response.json()) as T;
 }
 
@@ -79,7 +107,12 @@ const REPLACED = "replaced by a newer request";
 
 /** Loads a URL and again whenever it changes; null loads nothing. A newer request cancels the older. */
 export function useApi<T>(url: string | null): Loaded<T> {
-  const [state, setState] = useState<{ url: string | null; data: T | null; error: ApiError | null; loading: boolean }>({
+  const [state, setState] = useState<{
+    url: string | null;
+    data: T | null;
+    error: ApiError | null;
+    loading: boolean;
+  }>({
     url: null,
     data: null,
     error: null,
@@ -100,7 +133,8 @@ export function useApi<T>(url: string | null): Loaded<T> {
       (data) => setState({ url, data, error: null, loading: false }),
       (e: unknown) => {
         if (abort.signal.reason === REPLACED) return;
-        if (abort.signal.aborted) setState((s) => ({ ...s, error: cancelled(url), loading: false }));
+        if (abort.signal.aborted)
+          setState((s) => ({ ...s, error: cancelled(url), loading: false }));
         else if (e instanceof ApiError) setState((s) => ({ ...s, error: e, loading: false }));
         else throw e;
       },
@@ -111,11 +145,26 @@ export function useApi<T>(url: string | null): Loaded<T> {
   const retry = useCallback(() => setRound((n) => n + 1), []);
   const cancel = useCallback(() => controller?.abort("cancelled"), [controller]);
   // An answer to another question is never shown as the answer to this one without being marked.
-  return { data: state.data, error: state.error, loading: state.loading || (url !== null && state.url !== url), retry, cancel };
+  return {
+    data: state.data,
+    error: state.error,
+    loading: state.loading || (url !== null && state.url !== url),
+    retry,
+    cancel,
+  };
 }
 
 function cancelled(url: string): ApiError {
-  return new ApiError({ type: "about:blank", title: "Cancelled", status: 0, detail: "You cancelled this request.", hint: "Retry asks again." }, url);
+  return new ApiError(
+    {
+      type: "about:blank",
+      title: "Cancelled",
+      status: 0,
+      detail: "You cancelled this request.",
+      hint: "Retry asks again.",
+    },
+    url,
+  );
 }
 
 /** The command that asks the same question in a shell. */

@@ -2,7 +2,14 @@
 /* The documents of /api/v1 as the pages use them (docs/openapi.yaml has them in full).
  * null: not defined. Times are ns. */
 
-export type VerdictWord = "better" | "worse" | "mixed" | "same" | "unclear" | "not_enough_runs" | "not_comparable";
+export type VerdictWord =
+  | "better"
+  | "worse"
+  | "mixed"
+  | "same"
+  | "unclear"
+  | "not_enough_runs"
+  | "not_comparable";
 export type Reading =
   | "better"
   | "worse"
@@ -103,8 +110,19 @@ export interface Bins {
 export interface Charts {
   histogram?: { unit: string; a: Bins; b: Bins } | null;
   percentiles?: { q: number[]; a: Bounds; b: Bounds } | null;
-  ccdf?: { x: number[]; a: (number | null)[]; b: (number | null)[]; a_band?: Interval[]; b_band?: Interval[] } | null;
-  shift?: { q: number[]; delta: (number | null)[]; lo: (number | null)[]; hi: (number | null)[] } | null;
+  ccdf?: {
+    x: number[];
+    a: (number | null)[];
+    b: (number | null)[];
+    a_band?: Interval[];
+    b_band?: Interval[];
+  } | null;
+  shift?: {
+    q: number[];
+    delta: (number | null)[];
+    lo: (number | null)[];
+    hi: (number | null)[];
+  } | null;
   runs?: { stat: string; unit?: string; points: RunPoint[] } | null;
 }
 
@@ -189,7 +207,11 @@ export interface Comparison {
     blocks: number | null;
     paired: boolean;
     confounded: boolean;
-    drift: { reading: "none" | "drift" | "not_tested"; p: number | null; slope_rel_per_run: number | null } | null;
+    drift: {
+      reading: "none" | "drift" | "not_tested";
+      p: number | null;
+      slope_rel_per_run: number | null;
+    } | null;
     text: string;
   };
   verdict: { word: VerdictWord; sentence: string; primary: string; reasons: Note[] };
@@ -381,13 +403,26 @@ export interface QuantileList {
   unit: string;
   count: number;
   lost: number;
-  items: { q: number; answer: string; lo: number | null; hi: number | null; rank: number; count: number; text: string }[];
+  items: {
+    q: number;
+    answer: string;
+    lo: number | null;
+    hi: number | null;
+    rank: number;
+    count: number;
+    text: string;
+  }[];
 }
 
 export interface BreachList {
   count: number;
   read: number;
-  items: { t: string | null; cpu: number | null; late_ns: number; holders: { name: string; kind: string; ns: number | null; reason?: string | null }[] }[];
+  items: {
+    t: string | null;
+    cpu: number | null;
+    late_ns: number;
+    holders: { name: string; kind: string; ns: number | null; reason?: string | null }[];
+  }[];
 }
 
 export interface EnvironmentDoc {
@@ -409,7 +444,13 @@ export interface Host {
   environment?: string | null;
   lost_1h?: number;
   runs: number;
-  last_run: { id: string; state: string; started?: string | null; experiment?: string | null; factors?: Labels } | null;
+  last_run: {
+    id: string;
+    state: string;
+    started?: string | null;
+    experiment?: string | null;
+    factors?: Labels;
+  } | null;
   tags: Labels;
   note: string | null;
 }
@@ -438,7 +479,12 @@ export interface Experiment {
 }
 
 export interface FacetList {
-  items: { key: string; kind: "field" | "factor" | "tag"; values: { value: string; runs: number; selector?: string }[]; more?: boolean }[];
+  items: {
+    key: string;
+    kind: "field" | "factor" | "tag";
+    values: { value: string; runs: number; selector?: string }[];
+    more?: boolean;
+  }[];
 }
 
 export interface SuggestionList {
@@ -476,7 +522,14 @@ export interface Import {
     host?: string | null;
     factors: Labels;
     tags?: Labels;
-    metrics: { metric: string; kind: string; unit: string; labels?: Labels; count?: number | null; n?: number | null }[];
+    metrics: {
+      metric: string;
+      kind: string;
+      unit: string;
+      labels?: Labels;
+      count?: number | null;
+      n?: number | null;
+    }[];
     notes: Note[];
   }[];
 }

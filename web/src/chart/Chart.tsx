@@ -10,7 +10,17 @@ import type { AxisSpec, Tick } from "../lib/axis";
 import { group } from "../lib/format";
 import { useTheme } from "../lib/prefs";
 import { saveBlob, saveText } from "../lib/save";
-import { DASHES, csvOf, nearest, xExtent, yExtent, type ChartModel, type DataTable, type Tone } from "./model";
+import { join, tell } from "./link";
+import {
+  DASHES,
+  csvOf,
+  nearest,
+  xExtent,
+  yExtent,
+  type ChartModel,
+  type DataTable,
+  type Tone,
+} from "./model";
 import { paint, readPalette, type Palette, type Scales } from "./paint";
 import { composePng } from "./png";
 
@@ -35,7 +45,25 @@ export function Chart(props: ChartProps) {
   const [index, setIndex] = useState<number | null>(null);
   const [spoken, setSpoken] = useState("");
   const plotRef = useRef<uPlot | null>(null);
-  const reading = index === null ? null : model.reading(index);
+  const reading = index === null ? null : index < model.grid.length ? model.reading(index) : null;
+  const follow = (i: number | null) => {
+    setIndex(i);
+    if (model.link) tell(model.link, model.id, i === null ? null : (model.grid[i] ?? null));
+  };
+  useEffect(() => {
+    if (!model.link) return;
+    return join(model.link, model.id, (x) => {
+      const u = plotRef.current;
+      const p = x === null ? null : model.x.fwd(x);
+      if (!u || p === null) {
+        u?.setCursor({ left: -10, top: -10 }, false);
+        setIndex(null);
+        return;
+      }
+      u.setCursor({ left: u.valToPos(p, "x"), top: 10 }, false);
+      setIndex(nearest(model, p));
+    });
+  }, [model]);
 
   const move = (to: number) => {
     const i = Math.max(0, Math.min(model.grid.length - 1, to));
@@ -43,9 +71,11 @@ export function Chart(props: ChartProps) {
     const at = model.x.fwd(model.grid[i]!);
     if (!u || at === null) return;
     u.setCursor({ left: u.valToPos(at, "x"), top: u.rect.height / 2 }, false);
-    setIndex(i);
+    follow(i);
     const r = model.reading(i);
-    const said = r.values.filter((v) => v.text && !hidden.has(v.id)).map((v) => `${legendLabel(model, v.id)} ${v.text}`);
+    const said = r.values
+      .filter((v) => v.text && !hidden.has(v.id))
+      .map((v) => `${legendLabel(model, v.id)} ${v.text}`);
     setSpoken(`${r.x}: ${said.join("; ")}`);
   };
 
@@ -64,7 +94,11 @@ export function Chart(props: ChartProps) {
 
   const png = async () => {
     const u = plotRef.current;
-    if (u) saveBlob(await composePng(u.ctx.canvas, model, hidden, props.caption, readPalette(u.root)), `${model.id}.png`);
+    if (u)
+      saveBlob(
+        await composePng(u.ctx.canvas, model, hidden, props.caption, readPalette(u.root)),
+        `${model.id}.png`,
+      );
   };
 
   return (
@@ -78,10 +112,19 @@ export function Chart(props: ChartProps) {
               Reset zoom
             </button>
           )}
-          <button type="button" class="small" aria-pressed={tableOpen} onClick={() => props.onTable(!tableOpen)}>
+          <button
+            type="button"
+            class="small"
+            aria-pressed={tableOpen}
+            onClick={() => props.onTable(!tableOpen)}
+          >
             Table
           </button>
-          <button type="button" class="small" onClick={() => saveText(csvOf(model.table), `${model.id}.csv`, "text/csv")}>
+          <button
+            type="button"
+            class="small"
+            onClick={() => saveText(csvOf(model.table), `${model.id}.csv`, "text/csv")}
+          >
             CSV
           </button>
           <button type="button" class="small" onClick={png}>
@@ -103,7 +146,7 @@ export function Chart(props: ChartProps) {
         tabIndex={0}
         onKeyDown={onKey}
       >
-        <Canvas {...props} plotRef={plotRef} onIndex={setIndex} />
+        <Canvas {...props} plotRef={plotRef} onIndex={(i) => i !== index && follow(i)} />
       </div>
       <Legend model={model} hidden={hidden} onToggle={props.onToggle} reading={reading} />
       <p class="sr-only" aria-live="polite">
@@ -129,6 +172,8 @@ function Canvas({ model, zoom, onZoom, hidden, height = 300, plotRef, onIndex }:
   const theme = useTheme();
   const zoomRef = useRef(onZoom);
   zoomRef.current = onZoom;
+  const indexRef = useRef(onIndex);
+  indexRef.current = onIndex;
 
   useLayoutEffect(() => {
     const host = hostRef.current!;
@@ -142,7 +187,7 @@ function Canvas({ model, zoom, onZoom, hidden, height = 300, plotRef, onIndex }:
     const host = hostRef.current!;
     if (width < 50) return;
     const palette = readPalette(host);
-    const u = makePlot(host, model, width, height, zoom, hidden, palette, zoomRef, onIndex);
+    const u = makePlot(host, model, width, height, zoom, hidden, palette, zoomRef, indexRef);
     const undo = touchInput(u, (lo, hi) => zoomRef.current([lo, hi]), model.x);
     plotRef.current = u;
     return () => {
@@ -165,7 +210,7 @@ function makePlot(
   hidden: ReadonlySet<string>,
   palette: Palette,
   onZoom: { current: (r: [number, number] | null) => void },
-  onIndex: (i: number | null) => void,
+  onIndex: { current: (i: number | null) => void },
 ): uPlot {
   const zoomed = zoom && m.x.fwd(zoom[0]) !== null && m.x.fwd(zoom[1]) !== null;
   const xr: [number, number] = zoomed ? [m.x.fwd(zoom[0])!, m.x.fwd(zoom[1])!] : xExtent(m);
@@ -182,7 +227,14 @@ function makePlot(
       scales: { x: { time: false, range: () => xr }, y: { range: () => yr } },
       series: [{}, { show: true, paths: () => null, points: { show: false } }],
       axes: [
-        axis(m.x, m.xLabel, palette, Math.max(2, Math.floor((width - 80) / (narrow ? 66 : 72))), 34, 0),
+        axis(
+          m.x,
+          m.xLabel,
+          palette,
+          Math.max(2, Math.floor((width - 80) / (narrow ? 66 : 72))),
+          34,
+          0,
+        ),
         axis(m.y, m.yLabel, palette, Math.max(2, Math.floor(height / 42)), 0, 1),
       ],
       cursor: {
@@ -201,7 +253,12 @@ function makePlot(
             onZoom.current([lo, hi]);
           },
         ],
-        setCursor: [(u) => onIndex((u.cursor.left ?? -1) < 0 ? null : nearest(m, u.posToVal(u.cursor.left!, "x")))],
+        setCursor: [
+          (u) =>
+            onIndex.current(
+              (u.cursor.left ?? -1) < 0 ? null : nearest(m, u.posToVal(u.cursor.left!, "x")),
+            ),
+        ],
       },
     },
     [grid, blank],
@@ -219,7 +276,14 @@ function scalesOf(u: uPlot, m: ChartModel): Scales {
   };
 }
 
-function axis(spec: AxisSpec, label: string, p: Palette, room: number, size: number, side: 0 | 1): uPlot.Axis {
+function axis(
+  spec: AxisSpec,
+  label: string,
+  p: Palette,
+  room: number,
+  size: number,
+  side: 0 | 1,
+): uPlot.Axis {
   let ticks: Tick[] = [];
   const named = new Map<number, string | null>();
   return {
@@ -230,7 +294,10 @@ function axis(spec: AxisSpec, label: string, p: Palette, room: number, size: num
     labelSize: 20,
     labelGap: 2,
     gap: 4,
-    size: side === 0 ? size : (_u, values) => 16 + 6.6 * Math.max(3, ...(values ?? []).map((v) => (v ?? "").length)),
+    size:
+      side === 0
+        ? size
+        : (_u, values) => 16 + 6.6 * Math.max(3, ...(values ?? []).map((v) => (v ?? "").length)),
     splits: (_u, _i, lo, hi) => {
       ticks = spec.ticks(lo, hi, room);
       named.clear();
@@ -239,7 +306,11 @@ function axis(spec: AxisSpec, label: string, p: Palette, room: number, size: num
     },
     filter: (_u, splits) => splits,
     values: (_u, splits) => splits.map((v) => named.get(v) ?? null),
-    grid: { stroke: p.grid, width: 1, filter: (_u, splits) => splits.map((v) => (named.get(v) ? v : null)) },
+    grid: {
+      stroke: p.grid,
+      width: 1,
+      filter: (_u, splits) => splits.map((v) => (named.get(v) ? v : null)),
+    },
     ticks: { stroke: p.grid, width: 1, size: 5, filter: (_u, splits) => splits },
     border: { show: true, stroke: p.grid, width: 1 },
   };
@@ -258,14 +329,23 @@ function touchInput(u: uPlot, onZoom: (lo: number, hi: number) => void, x: AxisS
     if (start === null) return;
     const now = left(e);
     u.setCursor({ left: now, top: 10 });
-    u.setSelect({ left: Math.min(start, now), top: 0, width: Math.abs(now - start), height: u.over.clientHeight }, false);
+    u.setSelect(
+      {
+        left: Math.min(start, now),
+        top: 0,
+        width: Math.abs(now - start),
+        height: u.over.clientHeight,
+      },
+      false,
+    );
   };
   const up = (e: PointerEvent) => {
     if (start === null) return;
     const [lo, hi] = [Math.min(start, left(e)), Math.max(start, left(e))];
     start = null;
     u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-    if (e.type === "pointerup" && hi - lo > 24) onZoom(x.inv(u.posToVal(lo, "x")), x.inv(u.posToVal(hi, "x")));
+    if (e.type === "pointerup" && hi - lo > 24)
+      onZoom(x.inv(u.posToVal(lo, "x")), x.inv(u.posToVal(hi, "x")));
   };
   u.over.addEventListener("pointerdown", down);
   u.over.addEventListener("pointermove", moved);
@@ -287,7 +367,13 @@ function Legend({ model, hidden, onToggle, reading }: LegendProps) {
       <ul>
         {model.legend.map((l) => (
           <li key={l.id}>
-            <button type="button" class="series" aria-pressed={!hidden.has(l.id)} onClick={() => onToggle(l.id)} title={hidden.has(l.id) ? "Show" : "Hide"}>
+            <button
+              type="button"
+              class="series"
+              aria-pressed={!hidden.has(l.id)}
+              onClick={() => onToggle(l.id)}
+              title={hidden.has(l.id) ? "Show" : "Hide"}
+            >
               <Swatch tone={l.tone} glyph={l.glyph} /> {l.label}
             </button>
             <span class="value">{reading?.values.find((v) => v.id === l.id)?.text ?? ""}</span>
@@ -299,13 +385,27 @@ function Legend({ model, hidden, onToggle, reading }: LegendProps) {
   );
 }
 
-export function Swatch({ tone, glyph = "line" }: { tone: Tone; glyph?: "line" | "band" | "circle" | "square" }) {
+export function Swatch({
+  tone,
+  glyph = "line",
+}: {
+  tone: Tone;
+  glyph?: "line" | "band" | "circle" | "square";
+}) {
   return (
-    <svg class={`swatch tone-${tone}`} width="22" height="10" viewBox="0 0 22 10" aria-hidden="true">
+    <svg
+      class={`swatch tone-${tone}`}
+      width="22"
+      height="10"
+      viewBox="0 0 22 10"
+      aria-hidden="true"
+    >
       {glyph === "circle" && <circle cx="11" cy="5" r="4" class="fill" />}
       {glyph === "square" && <rect x="7.5" y="1.5" width="7" height="7" class="fill" />}
       {glyph === "band" && <rect x="0" y="1" width="22" height="8" class="soft" />}
-      {(glyph === "line" || glyph === "band") && <line x1="0" y1="5" x2="22" y2="5" stroke-dasharray={DASHES[tone].join(" ") || undefined} />}
+      {(glyph === "line" || glyph === "band") && (
+        <line x1="0" y1="5" x2="22" y2="5" stroke-dasharray={DASHES[tone].join(" ") || undefined} />
+      )}
     </svg>
   );
 }
@@ -340,11 +440,22 @@ export function Rows({ table, title }: { table: DataTable; title: string }) {
       </div>
       {pages > 1 && (
         <p class="pager">
-          Rows {group(page * PAGE + 1)} to {group(Math.min(table.rows.length, (page + 1) * PAGE))} of {group(table.rows.length)}
-          <button type="button" class="small" disabled={page === 0} onClick={() => setPage(page - 1)}>
+          Rows {group(page * PAGE + 1)} to {group(Math.min(table.rows.length, (page + 1) * PAGE))}{" "}
+          of {group(table.rows.length)}
+          <button
+            type="button"
+            class="small"
+            disabled={page === 0}
+            onClick={() => setPage(page - 1)}
+          >
             Previous
           </button>
-          <button type="button" class="small" disabled={page + 1 >= pages} onClick={() => setPage(page + 1)}>
+          <button
+            type="button"
+            class="small"
+            disabled={page + 1 >= pages}
+            onClick={() => setPage(page + 1)}
+          >
             Next
           </button>
         </p>

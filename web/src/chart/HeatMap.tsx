@@ -46,7 +46,8 @@ export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
   }, []);
   useEffect(() => {
     const canvas = canvasRef.current;
-    if (canvas && width > 100) draw(canvas, width, model, readPalette(canvas), theme === "dark", zone === "utc");
+    if (canvas && width > 100)
+      draw(canvas, width, model, readPalette(canvas), theme === "dark", zone === "utc");
   }, [model, width, theme, zone]);
 
   const at = (i: number) => Math.max(0, Math.min(columns.length - 1, i));
@@ -67,8 +68,14 @@ export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
     setIndex(i < 0 ? null : i);
   };
   const column = index === null ? null : (columns[index] ?? null);
-  const left = column ? LEFT + ((column.block.t[column.i]! - model.t[0]) / (model.t[1] - model.t[0])) * (width - LEFT - RIGHT) : 0;
-  const cell = column ? (column.block.step / (model.t[1] - model.t[0])) * (width - LEFT - RIGHT) : 0;
+  const left = column
+    ? LEFT +
+      ((column.block.t[column.i]! - model.t[0]) / (model.t[1] - model.t[0])) *
+        (width - LEFT - RIGHT)
+    : 0;
+  const cell = column
+    ? (column.block.step / (model.t[1] - model.t[0])) * (width - LEFT - RIGHT)
+    : 0;
 
   return (
     <section class="card chart" aria-labelledby="chart-heat" data-chart="heat">
@@ -78,19 +85,44 @@ export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
           <button type="button" class="small" aria-pressed={tableOpen} onClick={onTable}>
             Table
           </button>
-          <button type="button" class="small" onClick={() => saveText(csvOf(table), "over-time.csv", "text/csv")}>
+          <button
+            type="button"
+            class="small"
+            onClick={() => saveText(csvOf(table), "over-time.csv", "text/csv")}
+          >
             CSV
           </button>
-          <button type="button" class="small" onClick={() => canvasRef.current?.toBlob((b) => b && saveBlob(b, "over-time.png"))}>
+          <button
+            type="button"
+            class="small"
+            onClick={() => canvasRef.current?.toBlob((b) => b && saveBlob(b, "over-time.png"))}
+          >
             PNG
           </button>
         </div>
       </header>
       <p class="about">{about}</p>
-      <div class="plot" role="group" aria-roledescription="chart" aria-label={`${title}. ${about} Left and right arrow keys read minutes.`} tabIndex={0} onKeyDown={onKey}>
-        <div ref={hostRef} class="canvas h280" onPointerMove={onMove} onPointerLeave={() => setIndex(null)}>
+      <div
+        class="plot"
+        role="group"
+        aria-roledescription="chart"
+        aria-label={`${title}. ${about} Left and right arrow keys read minutes.`}
+        tabIndex={0}
+        onKeyDown={onKey}
+      >
+        <div
+          ref={hostRef}
+          class="canvas h280"
+          onPointerMove={onMove}
+          onPointerLeave={() => setIndex(null)}
+        >
           <canvas ref={canvasRef} />
-          {column && <div class="heat-cursor" style={{ left: `${left}px`, width: `${Math.max(2, cell)}px` }} />}
+          {column && (
+            <div
+              class="heat-cursor"
+              style={{ left: `${left}px`, width: `${Math.max(2, cell)}px` }}
+            />
+          )}
         </div>
       </div>
       <div class="legend">
@@ -135,7 +167,14 @@ function Key({ most, dark }: { most: number; dark: boolean }) {
   );
 }
 
-function draw(canvas: HTMLCanvasElement, width: number, m: HeatModel, p: Palette, dark: boolean, utc: boolean): void {
+function draw(
+  canvas: HTMLCanvasElement,
+  width: number,
+  m: HeatModel,
+  p: Palette,
+  dark: boolean,
+  utc: boolean,
+): void {
   const ratio = devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(HEIGHT * ratio);
@@ -146,7 +185,8 @@ function draw(canvas: HTMLCanvasElement, width: number, m: HeatModel, p: Palette
   ctx.fillStyle = p.surface;
   ctx.fillRect(0, 0, width, HEIGHT);
   const x = (t: number) => LEFT + ((t - m.t[0]) / (m.t[1] - m.t[0])) * (width - LEFT - RIGHT);
-  const y = (log: number) => TOP + (1 - (log - m.y[0]) / (m.y[1] - m.y[0] || 1)) * (HEIGHT - TOP - BOTTOM);
+  const y = (log: number) =>
+    TOP + (1 - (log - m.y[0]) / (m.y[1] - m.y[0] || 1)) * (HEIGHT - TOP - BOTTOM);
   drawAxes(ctx, width, m, p, x, y, utc);
   for (const b of m.blocks) {
     for (let i = 0; i < b.t.length; i++) {
@@ -162,14 +202,35 @@ function draw(canvas: HTMLCanvasElement, width: number, m: HeatModel, p: Palette
       });
     }
     ctx.globalAlpha = 1;
-    const measured = b.t.map((t, i) => ({ x: x(t + b.step / 2), i })).filter(({ i }) => b.phase[i] !== 1 && b.phase[i] !== 3);
-    const height = (v: number | null | undefined) => (v !== null && v !== undefined && v > 0 ? y(Math.log10(v)) : null);
-    line(ctx, measured.map((c) => c.x), measured.map((c) => height(b.p99[c.i])), p.text, []);
-    line(ctx, measured.map((c) => c.x), measured.map((c) => height(b.max[c.i])), p.tone.b, [3, 3]);
+    const measured = b.t
+      .map((t, i) => ({ x: x(t + b.step / 2), i }))
+      .filter(({ i }) => b.phase[i] !== 1 && b.phase[i] !== 3);
+    const height = (v: number | null | undefined) =>
+      v !== null && v !== undefined && v > 0 ? y(Math.log10(v)) : null;
+    line(
+      ctx,
+      measured.map((c) => c.x),
+      measured.map((c) => height(b.p99[c.i])),
+      p.text,
+      [],
+    );
+    line(
+      ctx,
+      measured.map((c) => c.x),
+      measured.map((c) => height(b.max[c.i])),
+      p.tone.b,
+      [3, 3],
+    );
   }
 }
 
-function line(ctx: CanvasRenderingContext2D, xs: number[], ys: (number | null)[], stroke: string, dash: number[]): void {
+function line(
+  ctx: CanvasRenderingContext2D,
+  xs: number[],
+  ys: (number | null)[],
+  stroke: string,
+  dash: number[],
+): void {
   ctx.strokeStyle = stroke;
   ctx.lineWidth = 1.4;
   ctx.setLineDash(dash);
@@ -187,7 +248,15 @@ function line(ctx: CanvasRenderingContext2D, xs: number[], ys: (number | null)[]
   ctx.setLineDash([]);
 }
 
-function drawAxes(ctx: CanvasRenderingContext2D, width: number, m: HeatModel, p: Palette, x: (t: number) => number, y: (log: number) => number, utc: boolean): void {
+function drawAxes(
+  ctx: CanvasRenderingContext2D,
+  width: number,
+  m: HeatModel,
+  p: Palette,
+  x: (t: number) => number,
+  y: (log: number) => number,
+  utc: boolean,
+): void {
   ctx.font = "12px system-ui, sans-serif";
   ctx.fillStyle = p.muted;
   ctx.strokeStyle = p.grid;
@@ -209,7 +278,11 @@ function drawAxes(ctx: CanvasRenderingContext2D, width: number, m: HeatModel, p:
     ctx.lineTo(x(t), HEIGHT - BOTTOM + 5);
     ctx.stroke();
     ctx.textAlign = x(t) > width - RIGHT - 18 ? "right" : "center";
-    ctx.fillText(fmtTime(new Date(t).toISOString(), utc ? "utc" : "local").slice(11), x(t), HEIGHT - BOTTOM + 8);
+    ctx.fillText(
+      fmtTime(new Date(t).toISOString(), utc ? "utc" : "local").slice(11),
+      x(t),
+      HEIGHT - BOTTOM + 8,
+    );
   }
 }
 

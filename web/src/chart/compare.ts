@@ -15,7 +15,10 @@ export interface Named<T> {
 }
 
 /** The reference side of the first document, then the other side of each: A, B, C … */
-export function sidesOf<T>(docs: readonly Comparison[], pick: (d: Comparison, side: "a" | "b") => T | null | undefined): Named<T>[] {
+export function sidesOf<T>(
+  docs: readonly Comparison[],
+  pick: (d: Comparison, side: "a" | "b") => T | null | undefined,
+): Named<T>[] {
   const out: Named<T>[] = [];
   const add = (index: number, label: string, data: T | null | undefined) => {
     if (data === null || data === undefined) return;
@@ -24,7 +27,9 @@ export function sidesOf<T>(docs: readonly Comparison[], pick: (d: Comparison, si
   const first = docs[0];
   if (!first) return out;
   add(0, sideLabel(first, "a", 0), pick(first, "a"));
-  docs.slice(0, SIDE_TONES.length - 1).forEach((d, i) => add(i + 1, sideLabel(d, "b", i + 1), pick(d, "b")));
+  docs
+    .slice(0, SIDE_TONES.length - 1)
+    .forEach((d, i) => add(i + 1, sideLabel(d, "b", i + 1), pick(d, "b")));
   return out;
 }
 
@@ -93,15 +98,30 @@ function height(n: number, lo: number, hi: number, sum: number, mode: YMode): nu
   return (100 * n) / sum / ((hi - lo) / 1000); // % per µs
 }
 
-const Y_LABEL: Record<YMode, string> = { count: "samples in a bin", percent: "% of samples in a bin", density: "% of samples per µs" };
+const Y_LABEL: Record<YMode, string> = {
+  count: "samples in a bin",
+  percent: "% of samples in a bin",
+  density: "% of samples per µs",
+};
 
-export function histogramModel(sides: Named<Bins>[], unit: string, xMode: XMode, yMode: YMode, threshold: number | null): ChartModel {
+export function histogramModel(
+  sides: Named<Bins>[],
+  unit: string,
+  xMode: XMode,
+  yMode: YMode,
+  threshold: number | null,
+): ChartModel {
   const marks: Mark[] = [];
   let floor = Infinity;
   for (const s of sides) {
-    const drawn = xMode === "log" && yMode === "density" ? coarsen(s.data) : { lo: s.data.lo, hi: s.data.lo.map((_, i) => upperEdge(s.data, i)), n: s.data.n };
+    const drawn =
+      xMode === "log" && yMode === "density"
+        ? coarsen(s.data)
+        : { lo: s.data.lo, hi: s.data.lo.map((_, i) => upperEdge(s.data, i)), n: s.data.n };
     const sum = total(s.data);
-    const y = drawn.n.map((n, i) => (n > 0 ? height(n, drawn.lo[i]!, drawn.hi[i]!, sum, yMode) : null));
+    const y = drawn.n.map((n, i) =>
+      n > 0 ? height(n, drawn.lo[i]!, drawn.hi[i]!, sum, yMode) : null,
+    );
     for (const v of y) if (v !== null && v < floor) floor = v;
     const x = drawn.lo.map((lo, i) => (lo > 0 || xMode === "linear" ? lo : drawn.hi[i]! / 2));
     marks.push({ kind: "steps", id: s.id, label: s.label, tone: s.tone, x, x2: drawn.hi, y });
@@ -111,6 +131,7 @@ export function histogramModel(sides: Named<Bins>[], unit: string, xMode: XMode,
   const bins = mergedEdges(sides);
   return {
     id: "histogram",
+    link: "latency",
     title: "Histogram",
     about: `How many samples fall in each bin${xMode === "log" ? "; both axes are logarithmic" : "; the vertical axis is logarithmic"}. Empty bins are gaps.${overflowText(sides, unit)}`,
     x,
@@ -128,13 +149,25 @@ export function histogramModel(sides: Named<Bins>[], unit: string, xMode: XMode,
         values: marks.map((m) => {
           const j = m.kind === "steps" ? m.x.findIndex((lo, k) => lo <= at && at < m.x2[k]!) : -1;
           const v = j < 0 ? null : m.y[j]!;
-          return { id: m.id, text: v === null ? "0" : yMode === "count" ? group(v) : `${fmt(v, "")} %` };
+          return {
+            id: m.id,
+            text:
+              v === null
+                ? "0"
+                : yMode === "count"
+                  ? group(v)
+                  : `${fmt(v, "")} %${yMode === "density" ? " per µs" : ""}`,
+          };
         }),
       };
     },
     table: {
       head: ["from", "to", ...sides.map((s) => s.label)],
-      rows: bins.map((b) => [fmt(b.lo, unit), b.hi === null ? "overflow" : fmt(b.hi, unit), ...b.n.map(group)]),
+      rows: bins.map((b) => [
+        fmt(b.lo, unit),
+        b.hi === null ? "overflow" : fmt(b.hi, unit),
+        ...b.n.map(group),
+      ]),
       csvHead: [`from_${unit}`, `to_${unit}`, ...sides.map((s) => `count ${s.label}`)],
       csv: bins.map((b) => [b.lo, b.hi, ...b.n]),
     },
@@ -179,32 +212,69 @@ function mergedEdges(sides: Named<Bins>[]): TableBin[] {
 }
 
 function thresholdGuide(threshold: number | null, unit: string): Guide[] {
-  return threshold === null ? [] : [{ axis: "x", at: threshold, label: `tail from ${fmt(threshold, unit)}` }];
+  return threshold === null
+    ? []
+    : [{ axis: "x", at: threshold, label: `tail from ${fmt(threshold, unit)}` }];
 }
 
 export interface PercentileData extends Bounds {
   max: number | null;
 }
 
-export function percentilesModel(q: number[], sides: Named<PercentileData>[], unit: string, nines: number): ChartModel {
+export function percentilesModel(
+  q: number[],
+  sides: Named<PercentileData>[],
+  unit: string,
+  nines: number,
+): ChartModel {
   const marks: Mark[] = [];
   const known = (i: number) => sides.some((s) => (s.data.lo[i] ?? null) !== null);
-  const keep = q.map((v, i) => ({ v, i })).filter((e) => e.v < 1 && -Math.log10(1 - e.v) <= nines + 1e-9 && known(e.i));
+  const keep = q
+    .map((v, i) => ({ v, i }))
+    .filter((e) => e.v < 1 && -Math.log10(1 - e.v) <= nines + 1e-9 && known(e.i));
   const xs = keep.map((e) => e.v);
   const right = xs.length > 0 ? xs[xs.length - 1]! : 0.99;
   for (const s of sides) {
     const lo = keep.map((e) => s.data.lo[e.i] ?? null);
     const hi = keep.map((e) => s.data.hi[e.i] ?? null);
-    const ends: Interval[] = s.data.band ? keep.map((e) => s.data.band![e.i] ?? [null, null]) : lo.map((l, i) => [l, hi[i] ?? null]);
+    const ends: Interval[] = s.data.band
+      ? keep.map((e) => s.data.band![e.i] ?? [null, null])
+      : lo.map((l, i) => [l, hi[i] ?? null]);
     if (ends.some(([l, h]) => l !== null && h !== null && h - l > 0.01 * h))
-      marks.push({ kind: "band", id: s.id, label: s.label, tone: s.tone, x: xs, y: ends.map((e) => e[0]), y2: ends.map((e) => e[1]) });
-    marks.push({ kind: "line", id: s.id, label: s.label, tone: s.tone, x: xs, y: hi.map((h, i) => h ?? lo[i]!) });
-    if (s.data.max !== null) marks.push({ kind: "dots", shape: "diamond", id: s.id, label: s.label, tone: s.tone, x: [right], y: [s.data.max] });
+      marks.push({
+        kind: "band",
+        id: s.id,
+        label: s.label,
+        tone: s.tone,
+        x: xs,
+        y: ends.map((e) => e[0]),
+        y2: ends.map((e) => e[1]),
+      });
+    marks.push({
+      kind: "line",
+      id: s.id,
+      label: s.label,
+      tone: s.tone,
+      x: xs,
+      y: hi.map((h, i) => h ?? lo[i]!),
+    });
+    if (s.data.max !== null)
+      marks.push({
+        kind: "dots",
+        shape: "diamond",
+        id: s.id,
+        label: s.label,
+        tone: s.tone,
+        x: [right],
+        y: [s.data.max],
+      });
   }
   const runs = sides.some((s) => s.data.band);
-  const text = (s: Named<Bounds>, i: number) => fmtBetween(s.data.lo[i] ?? null, s.data.hi[i] ?? null, unit);
+  const text = (s: Named<Bounds>, i: number) =>
+    fmtBetween(s.data.lo[i] ?? null, s.data.hi[i] ?? null, unit);
   return {
     id: "percentiles",
+    link: "quantile",
     title: "Percentiles",
     about: `Latency at each percentile; every step to the right is ten times rarer. ◆ is the maximum${runs ? ", the band the range over runs" : ""}.`,
     x: percentile(),
@@ -215,12 +285,26 @@ export function percentilesModel(q: number[], sides: Named<PercentileData>[], un
     guides: [],
     legend: sides.map((s) => ({ id: s.id, label: s.label, tone: s.tone, glyph: "line" })),
     grid: xs,
-    reading: (i) => ({ x: quantileName(xs[i]!), values: sides.map((s) => ({ id: s.id, text: text(s, keep[i]!.i) })) }),
+    reading: (i) => ({
+      x: quantileName(xs[i]!),
+      values: sides.map((s) => ({ id: s.id, text: text(s, keep[i]!.i) })),
+    }),
     table: {
       head: ["percentile", ...sides.map((s) => s.label)],
-      rows: [...q.map((v, i) => [quantileName(v), ...sides.map((s) => text(s, i))]), ["max", ...sides.map((s) => fmt(s.data.max, unit))]],
-      csvHead: ["q", "1/(1-q)", ...sides.flatMap((s) => [`${s.label} from_${unit}`, `${s.label} to_${unit}`])],
-      csv: q.map((v, i) => [v, v < 1 ? Number((1 / (1 - v)).toPrecision(12)) : null, ...sides.flatMap((s) => [s.data.lo[i] ?? null, s.data.hi[i] ?? null])]),
+      rows: [
+        ...q.map((v, i) => [quantileName(v), ...sides.map((s) => text(s, i))]),
+        ["max", ...sides.map((s) => fmt(s.data.max, unit))],
+      ],
+      csvHead: [
+        "q",
+        "1/(1-q)",
+        ...sides.flatMap((s) => [`${s.label} from_${unit}`, `${s.label} to_${unit}`]),
+      ],
+      csv: q.map((v, i) => [
+        v,
+        v < 1 ? Number((1 / (1 - v)).toPrecision(12)) : null,
+        ...sides.flatMap((s) => [s.data.lo[i] ?? null, s.data.hi[i] ?? null]),
+      ]),
     },
   };
 }
@@ -244,15 +328,40 @@ export function shiftModel(sides: Named<ShiftData>[], unit: string, better: stri
     const below = s.data.q.map((v, i) => ({ v, i })).filter((e) => e.v < 1);
     const x = below.map((e) => e.v);
     const at = (list: (number | null)[]) => below.map((e) => list[e.i] ?? null);
-    for (const e of below) for (const v of [s.data.delta[e.i], s.data.lo[e.i], s.data.hi[e.i]]) if (v) all.push(Math.abs(v));
-    marks.push({ kind: "band", id: s.id, label: s.label, tone: s.tone, x, y: at(s.data.lo), y2: at(s.data.hi) });
-    marks.push({ kind: "line", dots: true, id: s.id, label: s.label, tone: s.tone, x, y: at(s.data.delta) });
+    for (const e of below)
+      for (const v of [s.data.delta[e.i], s.data.lo[e.i], s.data.hi[e.i]])
+        if (v) all.push(Math.abs(v));
+    marks.push({
+      kind: "band",
+      id: s.id,
+      label: s.label,
+      tone: s.tone,
+      x,
+      y: at(s.data.lo),
+      y2: at(s.data.hi),
+    });
+    marks.push({
+      kind: "line",
+      dots: true,
+      id: s.id,
+      label: s.label,
+      tone: s.tone,
+      x,
+      y: at(s.data.delta),
+    });
   }
   const grid = sides[0]?.data.q.filter((v) => v < 1) ?? [];
-  const signed = (v: number | null | undefined) => (v === null || v === undefined ? "n/a" : (v > 0 ? "+" : "") + fmt(v, unit));
-  const good = better === "lower" ? "below zero is better" : better === "higher" ? "above zero is better" : "neither direction is better";
+  const signed = (v: number | null | undefined) =>
+    v === null || v === undefined ? "n/a" : (v > 0 ? "+" : "") + fmt(v, unit);
+  const good =
+    better === "lower"
+      ? "below zero is better"
+      : better === "higher"
+        ? "above zero is better"
+        : "neither direction is better";
   return {
     id: "shift",
+    link: "quantile",
     title: "Shift",
     about: `Difference to A at each percentile, with its confidence band over runs; ${good}.`,
     x: percentile(),
@@ -261,17 +370,42 @@ export function shiftModel(sides: Named<ShiftData>[], unit: string, better: stri
     yLabel: "difference to A",
     marks,
     guides: [{ axis: "y", at: 0, label: "" }],
-    legend: sides.map((s) => ({ id: s.id, label: sides.length > 1 ? s.label : `${s.label} minus A`, tone: s.tone, glyph: "band" })),
+    legend: sides.map((s) => ({
+      id: s.id,
+      label: sides.length > 1 ? s.label : `${s.label} minus A`,
+      tone: s.tone,
+      glyph: "band",
+    })),
     grid,
     reading: (i) => ({
       x: quantileName(grid[i]!),
-      values: sides.map((s) => ({ id: s.id, text: `${signed(s.data.delta[i])} (${signed(s.data.lo[i])} to ${signed(s.data.hi[i])})` })),
+      values: sides.map((s) => ({
+        id: s.id,
+        text: `${signed(s.data.delta[i])} (${signed(s.data.lo[i])} to ${signed(s.data.hi[i])})`,
+      })),
     }),
     table: {
       head: ["percentile", ...sides.flatMap((s) => [`${s.label} − A`, "from", "to"])],
-      rows: (sides[0]?.data.q ?? []).map((v, i) => [quantileName(v), ...sides.flatMap((s) => [signed(s.data.delta[i]), signed(s.data.lo[i]), signed(s.data.hi[i])])]),
-      csvHead: ["q", ...sides.flatMap((s) => [`${s.label} delta_${unit}`, `low_${unit}`, `high_${unit}`])],
-      csv: (sides[0]?.data.q ?? []).map((v, i) => [v, ...sides.flatMap((s) => [s.data.delta[i] ?? null, s.data.lo[i] ?? null, s.data.hi[i] ?? null])]),
+      rows: (sides[0]?.data.q ?? []).map((v, i) => [
+        quantileName(v),
+        ...sides.flatMap((s) => [
+          signed(s.data.delta[i]),
+          signed(s.data.lo[i]),
+          signed(s.data.hi[i]),
+        ]),
+      ]),
+      csvHead: [
+        "q",
+        ...sides.flatMap((s) => [`${s.label} delta_${unit}`, `low_${unit}`, `high_${unit}`]),
+      ],
+      csv: (sides[0]?.data.q ?? []).map((v, i) => [
+        v,
+        ...sides.flatMap((s) => [
+          s.data.delta[i] ?? null,
+          s.data.lo[i] ?? null,
+          s.data.hi[i] ?? null,
+        ]),
+      ]),
     },
     includeZero: true,
   };
@@ -292,19 +426,33 @@ export interface CcdfData {
   band: Interval[];
 }
 
-export function ccdfModel(sides: Named<CcdfData>[], unit: string, threshold: number | null): ChartModel {
+export function ccdfModel(
+  sides: Named<CcdfData>[],
+  unit: string,
+  threshold: number | null,
+): ChartModel {
   const marks: Mark[] = [];
   for (const s of sides) {
     const x = s.data.x;
     if (s.data.band.length > 0)
-      marks.push({ kind: "band", id: s.id, label: s.label, tone: s.tone, x, y: s.data.band.map((b) => b[0]), y2: s.data.band.map((b) => b[1]) });
+      marks.push({
+        kind: "band",
+        id: s.id,
+        label: s.label,
+        tone: s.tone,
+        x,
+        y: s.data.band.map((b) => b[0]),
+        y2: s.data.band.map((b) => b[1]),
+      });
     marks.push({ kind: "line", id: s.id, label: s.label, tone: s.tone, x, y: s.data.share });
   }
   const grid = sides[0]?.data.x.filter((v) => v > 0) ?? [];
   const skip = (sides[0]?.data.x.length ?? 0) - grid.length;
-  const share = (v: number | null | undefined) => (v ? `${fmtShare(v)} (1 in ${group(Math.round(1 / v))})` : v === 0 ? "0" : "n/a");
+  const share = (v: number | null | undefined) =>
+    v ? `${fmtShare(v)} (1 in ${group(Math.round(1 / v))})` : v === 0 ? "0" : "n/a";
   return {
     id: "ccdf",
+    link: "latency",
     title: "Exceedance",
     about: `The share of samples at or above each latency; both axes are logarithmic.${sides.some((s) => s.data.band.length > 0) ? " The band is the range over runs." : ""}`,
     x: log10(unit),
@@ -315,12 +463,21 @@ export function ccdfModel(sides: Named<CcdfData>[], unit: string, threshold: num
     guides: thresholdGuide(threshold, unit),
     legend: sides.map((s) => ({ id: s.id, label: s.label, tone: s.tone, glyph: "line" })),
     grid,
-    reading: (i) => ({ x: `at or above ${fmt(grid[i]!, unit)}`, values: sides.map((s) => ({ id: s.id, text: share(s.data.share[i + skip]) })) }),
+    reading: (i) => ({
+      x: `at or above ${fmt(grid[i]!, unit)}`,
+      values: sides.map((s) => ({ id: s.id, text: share(s.data.share[i + skip]) })),
+    }),
     table: {
       head: ["at or above", ...sides.map((s) => s.label)],
-      rows: (sides[0]?.data.x ?? []).map((v, i) => [fmt(v, unit), ...sides.map((s) => share(s.data.share[i]))]),
+      rows: (sides[0]?.data.x ?? []).map((v, i) => [
+        fmt(v, unit),
+        ...sides.map((s) => share(s.data.share[i])),
+      ]),
       csvHead: [`from_${unit}`, ...sides.map((s) => `share ${s.label}`)],
-      csv: (sides[0]?.data.x ?? []).map((v, i) => [v, ...sides.map((s) => s.data.share[i] ?? null)]),
+      csv: (sides[0]?.data.x ?? []).map((v, i) => [
+        v,
+        ...sides.map((s) => s.data.share[i] ?? null),
+      ]),
     },
   };
 }
@@ -333,17 +490,29 @@ export interface RunDot {
 }
 
 export function runsModel(sides: Named<RunDot[]>[], stat: string, unit: string): ChartModel {
-  const values = sides.flatMap((s) => s.data.flatMap((d) => (d.value !== null && d.value > 0 ? [d.value] : [])));
+  const values = sides.flatMap((s) =>
+    s.data.flatMap((d) => (d.value !== null && d.value > 0 ? [d.value] : [])),
+  );
   const spread = values.length > 0 ? Math.max(...values) / Math.min(...values) : 1;
   const y = spread > 30 && values.length > 2 ? log10(unit) : linear(unit);
   const marks: Mark[] = sides.flatMap((s, k) => {
     const x = s.data.map((d) => d.order);
     const v = s.data.map((d) => d.value);
-    const dots: Mark = { kind: "dots", shape: k % 2 === 0 ? "circle" : "square", id: s.id, label: s.label, tone: s.tone, x, y: v };
+    const dots: Mark = {
+      kind: "dots",
+      shape: k % 2 === 0 ? "circle" : "square",
+      id: s.id,
+      label: s.label,
+      tone: s.tone,
+      x,
+      y: v,
+    };
     const line: Mark = { kind: "line", id: s.id, label: s.label, tone: s.tone, x, y: v };
     return [line, dots];
   });
-  const flat = sides.flatMap((s) => s.data.map((d) => ({ ...d, side: s }))).sort((p, q) => p.order - q.order);
+  const flat = sides
+    .flatMap((s) => s.data.map((d) => ({ ...d, side: s })))
+    .sort((p, q) => p.order - q.order);
   return {
     id: "runs",
     title: "Runs in order",
@@ -354,11 +523,19 @@ export function runsModel(sides: Named<RunDot[]>[], stat: string, unit: string):
     yLabel: stat,
     marks,
     guides: [],
-    legend: sides.map((s, k) => ({ id: s.id, label: s.label, tone: s.tone, glyph: k % 2 === 0 ? "circle" : "square" })),
+    legend: sides.map((s, k) => ({
+      id: s.id,
+      label: s.label,
+      tone: s.tone,
+      glyph: k % 2 === 0 ? "circle" : "square",
+    })),
     grid: flat.map((d) => d.order),
     reading: (i) => {
       const d = flat[i]!;
-      return { x: `run ${d.id}, ${d.order} in order`, values: sides.map((s) => ({ id: s.id, text: s === d.side ? fmt(d.value, unit) : "" })) };
+      return {
+        x: `run ${d.id}, ${d.order} in order`,
+        values: sides.map((s) => ({ id: s.id, text: s === d.side ? fmt(d.value, unit) : "" })),
+      };
     },
     table: {
       head: ["order", "run", "side", stat],

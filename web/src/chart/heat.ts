@@ -79,7 +79,9 @@ export interface Column {
 }
 
 export function columnsOf(m: HeatModel): Column[] {
-  return m.blocks.flatMap((block) => block.t.map((_, i) => ({ block, i }))).sort((a, b) => a.block.t[a.i]! - b.block.t[b.i]!);
+  return m.blocks
+    .flatMap((block) => block.t.map((_, i) => ({ block, i })))
+    .sort((a, b) => a.block.t[a.i]! - b.block.t[b.i]!);
 }
 
 export function columnText(m: HeatModel, c: Column, zone: Zone): string {
@@ -101,9 +103,32 @@ export function heatTable(m: HeatModel, zone: Zone): DataTable {
     head: ["minute", "phase", "samples", "lost", "p50", "p99", "max"],
     rows: columns.map((c) => {
       const { block: b, i } = c;
-      return [fmtTime(new Date(b.t[i]!).toISOString(), zone), PHASES[b.phase[i] ?? 0] ?? "", group(count(c)), group(b.lost[i] ?? 0), fmt(b.p50[i], m.unit), fmt(b.p99[i], m.unit), fmt(b.max[i], m.unit)];
+      return [
+        fmtTime(new Date(b.t[i]!).toISOString(), zone),
+        PHASES[b.phase[i] ?? 0] ?? "",
+        group(count(c)),
+        group(b.lost[i] ?? 0),
+        fmt(b.p50[i], m.unit),
+        fmt(b.p99[i], m.unit),
+        fmt(b.max[i], m.unit),
+      ];
     }),
     csvHead: ["minute", "run", "phase", `from_${m.unit}`, `to_${m.unit}`, "count"],
-    csv: columns.flatMap(({ block: b, i }) => b.counts[i]!.flatMap((n, row) => (n > 0 ? [[new Date(b.t[i]!).toISOString(), b.run, PHASES[b.phase[i] ?? 0] ?? "", b.edges[row]!, b.edges[row + 1]!, n]] : []))),
+    csv: columns.flatMap(({ block: b, i }) =>
+      b.counts[i]!.flatMap((n, row) =>
+        n > 0
+          ? [
+              [
+                new Date(b.t[i]!).toISOString(),
+                b.run,
+                PHASES[b.phase[i] ?? 0] ?? "",
+                b.edges[row]!,
+                b.edges[row + 1]!,
+                n,
+              ],
+            ]
+          : [],
+      ),
+    ),
   };
 }

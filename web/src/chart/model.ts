@@ -69,10 +69,15 @@ export interface ChartModel {
   table: DataTable;
   yFloor?: number; // data units: where filled steps start on a log axis
   includeZero?: boolean; // keep y = 0 in view
+  link?: string; // charts of one group share the x axis and show the same place
 }
 
 /** [lo, hi] in plot space over the marks that are shown, inside the x window (plot space). */
-export function yExtent(m: ChartModel, hidden: ReadonlySet<string>, window: readonly [number, number]): [number, number] {
+export function yExtent(
+  m: ChartModel,
+  hidden: ReadonlySet<string>,
+  window: readonly [number, number],
+): [number, number] {
   let lo = Infinity;
   let hi = -Infinity;
   const take = (v: number | null | undefined) => {

@@ -10,7 +10,18 @@ import { heatModel, type HeatBlock } from "./heat";
 import { HeatMap } from "./HeatMap";
 
 export function blockOf(m: Minutes): HeatBlock {
-  return { run: m.run, edges: m.edges, t: m.t.map((t) => Date.parse(t)), step: m.step_ns / 1e6, counts: m.counts, phase: m.phase, lost: m.lost, p50: m.p50, p99: m.p99, max: m.max };
+  return {
+    run: m.run,
+    edges: m.edges,
+    t: m.t.map((t) => Date.parse(t)),
+    step: m.step_ns / 1e6,
+    counts: m.counts,
+    phase: m.phase,
+    lost: m.lost,
+    p50: m.p50,
+    p99: m.p99,
+    max: m.max,
+  };
 }
 
 interface Props {
@@ -36,7 +47,12 @@ export function OverTime({ runs, metric, title, refreshMs, onLatest }: Props) {
       for (const run of runs) {
         // Only the newest run grows.
         if (known.has(run) && run !== runs[0]) continue;
-        known.set(run, await getJson<Minutes>(`${API}/runs/${run}/minutes/${metric}?bins=log:60`, { signal: abort.signal }));
+        known.set(
+          run,
+          await getJson<Minutes>(`${API}/runs/${run}/minutes/${metric}?bins=log:60`, {
+            signal: abort.signal,
+          }),
+        );
       }
       setAnswers(runs.map((r) => known.get(r)!));
       setError(null);
@@ -65,7 +81,8 @@ export function OverTime({ runs, metric, title, refreshMs, onLatest }: Props) {
   const model = useMemo(() => heatModel(answers.map(blockOf), answers[0]?.unit ?? "ns"), [answers]);
   const tables = listOf(query, "tables");
   const columns = model?.blocks.reduce((n, b) => n + b.t.length, 0) ?? 0;
-  if (error && !model) return <p class="notice warn">The course over time could not be loaded: {error}.</p>;
+  if (error && !model)
+    return <p class="notice warn">The course over time could not be loaded: {error}.</p>;
   if (!model || columns < 2) return null;
   return (
     <HeatMap

@@ -38,7 +38,13 @@ export interface Scales {
   ratio: number; // device pixels in a CSS pixel
 }
 
-export function paint(ctx: CanvasRenderingContext2D, m: ChartModel, s: Scales, hidden: ReadonlySet<string>, p: Palette): void {
+export function paint(
+  ctx: CanvasRenderingContext2D,
+  m: ChartModel,
+  s: Scales,
+  hidden: ReadonlySet<string>,
+  p: Palette,
+): void {
   ctx.save();
   ctx.beginPath();
   ctx.rect(s.box.left, s.box.top, s.box.width, s.box.height);
@@ -85,7 +91,11 @@ function paintGuides(ctx: CanvasRenderingContext2D, m: ChartModel, s: Scales, p:
   }
 }
 
-function paintSteps(ctx: CanvasRenderingContext2D, mark: Extract<Mark, { kind: "steps" }>, s: Scales): void {
+function paintSteps(
+  ctx: CanvasRenderingContext2D,
+  mark: Extract<Mark, { kind: "steps" }>,
+  s: Scales,
+): void {
   const bottom = s.box.top + s.box.height;
   const line = new Path2D();
   const fill = new Path2D();
@@ -125,7 +135,12 @@ function paintSteps(ctx: CanvasRenderingContext2D, mark: Extract<Mark, { kind: "
   ctx.stroke(line);
 }
 
-function paintLine(ctx: CanvasRenderingContext2D, mark: Extract<Mark, { kind: "line" }>, s: Scales, faint: boolean): void {
+function paintLine(
+  ctx: CanvasRenderingContext2D,
+  mark: Extract<Mark, { kind: "line" }>,
+  s: Scales,
+  faint: boolean,
+): void {
   ctx.save();
   if (faint) ctx.globalAlpha = 0.35;
   ctx.beginPath();
@@ -155,7 +170,12 @@ function paintLine(ctx: CanvasRenderingContext2D, mark: Extract<Mark, { kind: "l
   }
 }
 
-function paintDots(ctx: CanvasRenderingContext2D, mark: Extract<Mark, { kind: "dots" }>, s: Scales, p: Palette): void {
+function paintDots(
+  ctx: CanvasRenderingContext2D,
+  mark: Extract<Mark, { kind: "dots" }>,
+  s: Scales,
+  p: Palette,
+): void {
   const r = (mark.shape === "circle" ? 4 : mark.shape === "square" ? 3.6 : 5.5) * s.ratio;
   for (let i = 0; i < mark.x.length; i++) {
     const x = s.x(mark.x[i]!);
@@ -180,7 +200,12 @@ function paintDots(ctx: CanvasRenderingContext2D, mark: Extract<Mark, { kind: "d
   }
 }
 
-function paintBand(ctx: CanvasRenderingContext2D, mark: Extract<Mark, { kind: "band" }>, s: Scales, p: Palette): void {
+function paintBand(
+  ctx: CanvasRenderingContext2D,
+  mark: Extract<Mark, { kind: "band" }>,
+  s: Scales,
+  p: Palette,
+): void {
   const bottom = s.box.top + s.box.height;
   ctx.save();
   ctx.fillStyle = p.tone[mark.tone];

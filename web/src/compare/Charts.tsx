@@ -29,8 +29,10 @@ interface Props {
 }
 
 const NO_CHARTS: Record<string, string> = {
-  summary_only: "The source has no distribution: only a summary (min, avg, max, sdev, range) was published. The table and its intervals are computed from that summary.",
-  values: "The source has one value per run and no distribution of samples; the runs are shown in order.",
+  summary_only:
+    "The source has no distribution: only a summary (min, avg, max, sdev, range) was published. The table and its intervals are computed from that summary.",
+  values:
+    "The source has one value per run and no distribution of samples; the runs are shown in order.",
 };
 
 export function Charts({ docs, query, caption, svgUrl }: Props) {
@@ -92,9 +94,18 @@ function useModels(docs: readonly Comparison[], query: Query) {
     const bounds = sidesOf(docs, (d, s) => {
       const p = d.charts.percentiles?.[s];
       const band = d[s].n > 1 ? p?.band : undefined;
-      return p && { lo: p.lo, hi: p.hi, band, max: d.rows.find((r) => r.stat === "max")?.[s]?.max ?? null };
+      return (
+        p && {
+          lo: p.lo,
+          hi: p.hi,
+          band,
+          max: d.rows.find((r) => r.stat === "max")?.[s]?.max ?? null,
+        }
+      );
     });
-    const shifts = sidesOf(docs, (d, s) => (s === "b" ? d.charts.shift : null)).filter((s) => s.data.q.length > 0);
+    const shifts = sidesOf(docs, (d, s) => (s === "b" ? d.charts.shift : null)).filter(
+      (s) => s.data.q.length > 0,
+    );
     const ccdf = sidesOf(docs, (d, s) => {
       const c = d.charts.ccdf;
       if (!c || c.x.length === 0) return null;
@@ -103,16 +114,24 @@ function useModels(docs: readonly Comparison[], query: Query) {
     });
     const dots = sidesOf(docs, (d, s) => runDots(d, s)).filter((s) => s.data.length > 0);
     const stat = first.charts.runs?.stat ?? first.metric.primary;
-    const statUnit = first.charts.runs?.unit ?? first.rows.find((r) => r.stat === stat)?.unit ?? first.metric.unit;
-    const yMode: YMode = hy === "count" || hy === "percent" || hy === "density" ? hy : uneven ? "density" : "count";
+    const statUnit =
+      first.charts.runs?.unit ?? first.rows.find((r) => r.stat === stat)?.unit ?? first.metric.unit;
+    const yMode: YMode =
+      hy === "count" || hy === "percent" || hy === "density" ? hy : uneven ? "density" : "count";
     return {
       uneven,
       nines: ninesOf(q),
-      histogram: bins.some((b) => b.data.lo.length > 0) ? histogramModel(bins, unit, hx as XMode, yMode, threshold) : null,
-      percentiles: q.length > 1 ? percentilesModel(q, bounds, unit, nines > 0 ? nines : ninesOf(q)) : null,
+      histogram: bins.some((b) => b.data.lo.length > 0)
+        ? histogramModel(bins, unit, hx as XMode, yMode, threshold)
+        : null,
+      percentiles:
+        q.length > 1 ? percentilesModel(q, bounds, unit, nines > 0 ? nines : ninesOf(q)) : null,
       shift: shifts.length > 0 ? shiftModel(shifts, unit, first.metric.better) : null,
       ccdf: ccdf.length > 0 ? ccdfModel(ccdf, unit, threshold) : null,
-      runs: dots.length > 0 && dots.some((d) => d.data.length > 1) ? runsModel(dots, stat, statUnit) : null,
+      runs:
+        dots.length > 0 && dots.some((d) => d.data.length > 1)
+          ? runsModel(dots, stat, statUnit)
+          : null,
     };
   }, [docs, hx, hy, nines]);
 }
@@ -134,7 +153,9 @@ function HistogramMenu({ query, uneven }: { query: Query; uneven: boolean }) {
       <select
         aria-label="Vertical axis of the histogram"
         value={one(query, "hy", byDefault)}
-        onChange={(e) => setQuery({ hy: e.currentTarget.value === byDefault ? null : e.currentTarget.value })}
+        onChange={(e) =>
+          setQuery({ hy: e.currentTarget.value === byDefault ? null : e.currentTarget.value })
+        }
       >
         <option value="count">count</option>
         <option value="percent">% per bin</option>
@@ -143,7 +164,12 @@ function HistogramMenu({ query, uneven }: { query: Query; uneven: boolean }) {
       <select
         aria-label="Horizontal axis of the histogram"
         value={one(query, "hx", "log")}
-        onChange={(e) => setQuery({ hx: e.currentTarget.value === "log" ? null : e.currentTarget.value, "z.histogram": null })}
+        onChange={(e) =>
+          setQuery({
+            hx: e.currentTarget.value === "log" ? null : e.currentTarget.value,
+            "z.histogram": null,
+          })
+        }
       >
         <option value="log">log x</option>
         <option value="lin">linear x</option>

@@ -6,36 +6,64 @@ import type { Cause, Comparison, EnvItem, Tail } from "../api/types";
 import { letter, sideText } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
-import { fmt, fmtDifference, fmtRel, fmtRelInterval, fmtShare, group, NONE, pretty, sig3 } from "../lib/format";
+import {
+  fmt,
+  fmtDifference,
+  fmtRel,
+  fmtRelInterval,
+  fmtShare,
+  group,
+  NONE,
+  pretty,
+  sig3,
+} from "../lib/format";
 import { readingWord } from "../lib/words";
 import { Scroll, WordMark } from "../ui/bits";
 
 export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
-  const withTail = docs.filter((d): d is Comparison & { tail: Tail } => d.tail !== null && d.tail !== undefined);
+  const withTail = docs.filter(
+    (d): d is Comparison & { tail: Tail } => d.tail !== null && d.tail !== undefined,
+  );
   const first = withTail[0];
   if (!first) return null;
-  const sides = [{ index: 0, d: first, t: first.tail.a, text: sideText(first, "a") }, ...withTail.map((d) => ({ index: docs.indexOf(d) + 1, d, t: d.tail.b, text: sideText(d, "b") }))];
+  const sides = [
+    { index: 0, d: first, t: first.tail.a, text: sideText(first, "a") },
+    ...withTail.map((d) => ({
+      index: docs.indexOf(d) + 1,
+      d,
+      t: d.tail.b,
+      text: sideText(d, "b"),
+    })),
+  ];
   return (
     <section class="card panel" aria-labelledby="tail-title">
       <h2 id="tail-title">Where does the tail come from?</h2>
       <p class="about">
-        Samples of {fmt(first.tail.threshold_ns, "ns")} and more.{first.tail.basis && ` Threshold: ${pretty(first.tail.basis)}.`}
+        Samples of {fmt(first.tail.threshold_ns, "ns")} and more.
+        {first.tail.basis && ` Threshold: ${pretty(first.tail.basis)}.`}
       </p>
       <Scroll label="Samples in the tail">
         <table class="data">
           <thead>
             <tr>
               <th scope="col">side</th>
-              <th scope="col" class="num">samples</th>
-              <th scope="col" class="num">per hour</th>
-              <th scope="col" class="num">share</th>
+              <th scope="col" class="num">
+                samples
+              </th>
+              <th scope="col" class="num">
+                per hour
+              </th>
+              <th scope="col" class="num">
+                share
+              </th>
             </tr>
           </thead>
           <tbody>
             {sides.map(({ index, t, text }) => (
               <tr key={index}>
                 <th scope="row">
-                  <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} <span class="wide-only">{text}</span>
+                  <Swatch tone={SIDE_TONES[index]!} /> {letter(index)}{" "}
+                  <span class="wide-only">{text}</span>
                 </th>
                 <td class="num">{aboveText(t)}</td>
                 <td class="num">{t.rate_per_h === null ? NONE : `${sig3(t.rate_per_h)} / h`}</td>
@@ -45,14 +73,27 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
           </tbody>
         </table>
       </Scroll>
-      {withTail.map((d) => d.tail.naive_ratio?.ci && <NaiveRatio key={docs.indexOf(d)} side={letter(docs.indexOf(d) + 1)} r={d.tail.naive_ratio} />)}
+      {withTail.map(
+        (d) =>
+          d.tail.naive_ratio?.ci && (
+            <NaiveRatio
+              key={docs.indexOf(d)}
+              side={letter(docs.indexOf(d) + 1)}
+              r={d.tail.naive_ratio}
+            />
+          ),
+      )}
       <div class="tail-split">
         <div>
           <h3>
             Hypothesis <span class="badge weak">from the shape alone</span>
           </h3>
           {withTail.some((d) => d.tail.hypothesis) ? (
-            [...new Set(withTail.flatMap((d) => (d.tail.hypothesis ? [d.tail.hypothesis.text] : [])))].map((text) => <p key={text}>{pretty(text)}</p>)
+            [
+              ...new Set(
+                withTail.flatMap((d) => (d.tail.hypothesis ? [d.tail.hypothesis.text] : [])),
+              ),
+            ].map((text) => <p key={text}>{pretty(text)}</p>)
           ) : (
             <p class="muted">The shape suggests no single cause.</p>
           )}
@@ -62,7 +103,14 @@ export function TailPanel({ docs }: { docs: readonly Comparison[] }) {
           <h3>
             Blame <span class="badge">recorded on the box</span>
           </h3>
-          {withTail.some((d) => d.tail.blame) ? withTail.map((d, i) => d.tail.blame && <Blame key={i} tail={d.tail} side={letter(docs.indexOf(d) + 1)} />) : <p class="muted">No blame was recorded: these runs did not note what held the CPU.</p>}
+          {withTail.some((d) => d.tail.blame) ? (
+            withTail.map(
+              (d, i) =>
+                d.tail.blame && <Blame key={i} tail={d.tail} side={letter(docs.indexOf(d) + 1)} />,
+            )
+          ) : (
+            <p class="muted">No blame was recorded: these runs did not note what held the CPU.</p>
+          )}
         </div>
       </div>
     </section>
@@ -74,13 +122,20 @@ function NaiveRatio({ side, r }: { side: string; r: NonNullable<Tail["naive_rati
   if (lo === null || hi === null) return null;
   return (
     <p class="muted">
-      By counting alone {side} has {sig3(r.ratio)} times as many ({sig3(lo)} to {sig3(hi)}); how runs differ is not in that.
+      By counting alone {side} has {sig3(r.ratio)} times as many ({sig3(lo)} to {sig3(hi)}); how
+      runs differ is not in that.
     </p>
   );
 }
 
 /** The tail of each side in classes of equal width: one code path of one length gives equal bars. */
-function Shapes({ docs, all }: { docs: readonly (Comparison & { tail: Tail })[]; all: readonly Comparison[] }) {
+function Shapes({
+  docs,
+  all,
+}: {
+  docs: readonly (Comparison & { tail: Tail })[];
+  all: readonly Comparison[];
+}) {
   const first = docs[0];
   const shapes = [
     { index: 0, shape: first?.tail.hypothesis?.a },
@@ -95,9 +150,17 @@ function Shapes({ docs, all }: { docs: readonly (Comparison & { tail: Tail })[];
         const said = classes.map((c) => `${group(c.n)} from ${fmt(c.from, "ns")}`).join(", ");
         return (
           <li key={index}>
-            <span class={`bars tone-${SIDE_TONES[index]}`} role="img" aria-label={`Tail of ${letter(index)} in classes of equal width: ${said}`} title={said}>
+            <span
+              class={`bars tone-${SIDE_TONES[index]}`}
+              role="img"
+              aria-label={`Tail of ${letter(index)} in classes of equal width: ${said}`}
+              title={said}
+            >
               {classes.map((c) => (
-                <span key={c.from} style={{ height: `${most > 0 ? Math.round((36 * c.n) / most) : 0}px` }} />
+                <span
+                  key={c.from}
+                  style={{ height: `${most > 0 ? Math.round((36 * c.n) / most) : 0}px` }}
+                />
               ))}
             </span>
             <span class="muted">
@@ -129,17 +192,28 @@ export function HostsPanel({ docs }: { docs: readonly Comparison[] }) {
           <div key={i}>
             <p class="about">
               {t.stat} on {t.items.length} boxes: {t.better} better, {t.worse} worse.
-              {t.heterogeneity?.p !== null && t.heterogeneity?.p !== undefined && t.heterogeneity.p < 0.05 && " The boxes disagree by more than chance."}
+              {t.heterogeneity?.p !== null &&
+                t.heterogeneity?.p !== undefined &&
+                t.heterogeneity.p < 0.05 &&
+                " The boxes disagree by more than chance."}
             </p>
             <Scroll label="Within each box">
               <table class="data">
                 <thead>
                   <tr>
                     <th scope="col">box</th>
-                    <th scope="col" class="num">A avg</th>
-                    <th scope="col" class="num">{letter(docs.indexOf(d) + 1)} avg</th>
-                    <th scope="col" class="num">Δ</th>
-                    <th scope="col" class="num">interval</th>
+                    <th scope="col" class="num">
+                      A avg
+                    </th>
+                    <th scope="col" class="num">
+                      {letter(docs.indexOf(d) + 1)} avg
+                    </th>
+                    <th scope="col" class="num">
+                      Δ
+                    </th>
+                    <th scope="col" class="num">
+                      interval
+                    </th>
                     <th scope="col">reading</th>
                   </tr>
                 </thead>
@@ -221,7 +295,9 @@ function Blame({ tail, side }: { tail: Tail; side: string }) {
 }
 
 function PerHour({ rate }: { rate: number | null | undefined }) {
-  return rate === null || rate === undefined ? null : <span class="muted per-hour">{sig3(rate)} / h</span>;
+  return rate === null || rate === undefined ? null : (
+    <span class="muted per-hour">{sig3(rate)} / h</span>
+  );
 }
 
 /** More or fewer breaches of this cause: fewer is better, whatever the metric. */
@@ -233,7 +309,11 @@ function CauseReading({ c }: { c: Cause }) {
       ? { text: "more", symbol: "▲", tone: "bad" as const }
       : d.reading === "lower"
         ? { text: "fewer", symbol: "▼", tone: "good" as const }
-        : { text: d.reading === "unclear" ? "unclear" : "not tested", symbol: "?", tone: "weak" as const };
+        : {
+            text: d.reading === "unclear" ? "unclear" : "not tested",
+            symbol: "?",
+            tone: "weak" as const,
+          };
   return (
     <>
       <WordMark word={word} /> <span class="muted per-hour">{fmtDifference(d.abs, "1/h")}</span>
@@ -245,7 +325,10 @@ function Bar({ share, tone }: { share: number | null; tone: "a" | "b" }) {
   if (share === null) return <span class="na">n/a</span>;
   return (
     <span class="bar-cell">
-      <span class={`meter tone-${tone}`} style={{ width: `${Math.max(1, Math.round(60 * share))}px` }} />
+      <span
+        class={`meter tone-${tone}`}
+        style={{ width: `${Math.max(1, Math.round(60 * share))}px` }}
+      />
       {fmtShare(share)}
     </span>
   );
@@ -262,7 +345,11 @@ export function EnvironmentPanel({ docs }: { docs: readonly Comparison[] }) {
   );
 }
 
-const CLASSES: readonly { key: "blocking" | "unexpected" | "intended"; word: string; tone: string }[] = [
+const CLASSES: readonly {
+  key: "blocking" | "unexpected" | "intended";
+  word: string;
+  tone: string;
+}[] = [
   { key: "blocking", word: "✕ blocks", tone: "bad" },
   { key: "unexpected", word: "▲ unexpected", tone: "mixed" },
   { key: "intended", word: "✓ intended", tone: "neutral" },
@@ -288,7 +375,9 @@ function EnvironmentDiff({ doc, index, many }: { doc: Comparison; index: number;
     <>
       {title}
       <p class="about">
-        {total === 0 || env.known === false ? "The runs carry no record of their environment." : `${env.blocking.length} blocking · ${env.unexpected.length} unexpected · ${env.intended.length} intended · ${group(env.equal)} equal`}
+        {total === 0 || env.known === false
+          ? "The runs carry no record of their environment."
+          : `${env.blocking.length} blocking · ${env.unexpected.length} unexpected · ${env.intended.length} intended · ${group(env.equal)} equal`}
       </p>
       {(rows.length > 0 || env.within.length > 0) && (
         <Scroll label="Environment differences">
@@ -321,7 +410,9 @@ function EnvironmentDiff({ doc, index, many }: { doc: Comparison; index: number;
               {env.within.map((w) => (
                 <tr key={`within${w.side}${w.key}`}>
                   <td>
-                    <span class="word tone-mixed">≈ varies within {w.side === "a" ? "A" : letter(index)}</span>
+                    <span class="word tone-mixed">
+                      ≈ varies within {w.side === "a" ? "A" : letter(index)}
+                    </span>
                   </td>
                   <th scope="row">
                     <code>{w.key}</code>
@@ -349,31 +440,45 @@ export function HowToRead({ doc }: { doc: Comparison }) {
       <summary>How to read this</summary>
       <div class="prose">
         <p>
-          <strong>The {doc.a.replicate ?? "run"} is the unit, never the sample.</strong> Millions of samples of one run say a lot about that run and nothing about the next. Each statistic is taken per{" "}
-          {doc.a.replicate ?? "run"}; the sides are compared through those values.
+          <strong>The {doc.a.replicate ?? "run"} is the unit, never the sample.</strong> Millions of
+          samples of one run say a lot about that run and nothing about the next. Each statistic is
+          taken per {doc.a.replicate ?? "run"}; the sides are compared through those values.
         </p>
         <p>
-          <strong>Δ</strong> is the side minus A, in the unit of the metric and in percent of A. A plus sign means a higher value; the words <em>better</em> and <em>worse</em> say whether that is good. The interval covers the true difference in {ci} of such
-          comparisons.
+          <strong>Δ</strong> is the side minus A, in the unit of the metric and in percent of A. A
+          plus sign means a higher value; the words <em>better</em> and <em>worse</em> say whether
+          that is good. The interval covers the true difference in {ci} of such comparisons.
         </p>
         <dl>
           <dt>better, worse</dt>
-          <dd>The interval lies wholly past the margin of {fmt(doc.metric.margin_rel * 100, "%")}, in the good or the bad direction.</dd>
+          <dd>
+            The interval lies wholly past the margin of {fmt(doc.metric.margin_rel * 100, "%")}, in
+            the good or the bad direction.
+          </dd>
           <dt>same</dt>
           <dd>The interval lies wholly inside the margin: a change that matters is ruled out.</dd>
           <dt>below the margin</dt>
           <dd>There is a change, and it is too small to care about.</dd>
           <dt>unclear</dt>
-          <dd>The interval holds both "no change" and a change that matters. More runs would tell.</dd>
+          <dd>
+            The interval holds both "no change" and a change that matters. More runs would tell.
+          </dd>
           <dt>too few runs</dt>
-          <dd>Numbers are shown, no reading: with one run per side nobody knows how much two equal runs differ.</dd>
+          <dd>
+            Numbers are shown, no reading: with one run per side nobody knows how much two equal
+            runs differ.
+          </dd>
           <dt>not judged</dt>
-          <dd>Too few samples lie beyond this percentile to say anything about it; the numbers are shown.</dd>
+          <dd>
+            Too few samples lie beyond this percentile to say anything about it; the numbers are
+            shown.
+          </dd>
           <dt>mixed</dt>
           <dd>One part of the distribution became better, another worse.</dd>
         </dl>
         <p>
-          One statistic (<code>{doc.verdict.primary}</code>) decides the word. The others are read beside it, corrected for being many.
+          One statistic (<code>{doc.verdict.primary}</code>) decides the word. The others are read
+          beside it, corrected for being many.
         </p>
         {doc.methods && <Methods methods={doc.methods} />}
       </div>
@@ -385,7 +490,9 @@ export function HowToRead({ doc }: { doc: Comparison }) {
 function Methods({ methods }: { methods: NonNullable<Comparison["methods"]> }) {
   const note = typeof methods.note === "string" ? methods.note : null;
   const rows = Object.entries(methods).flatMap(([stat, tests]) =>
-    typeof tests === "object" && tests !== null ? Object.entries(tests).map(([test, result]) => ({ stat, test, result: result as unknown })) : [],
+    typeof tests === "object" && tests !== null
+      ? Object.entries(tests).map(([test, result]) => ({ stat, test, result: result as unknown }))
+      : [],
   );
   if (rows.length === 0) return null;
   return (

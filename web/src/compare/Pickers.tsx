@@ -27,8 +27,13 @@ export function Pickers({ query, metric, stats, skips }: PickersProps) {
   const experiments = useApi<List<Experiment>>(`${API}/experiments`);
   const suggested = useApi<SuggestionList>(a ? `${API}/compare/suggest?a=${encodeValue(a)}` : null);
   const cells = useMemo(() => cellChoices(experiments.data?.items ?? []), [experiments.data]);
-  const partners: Choice[] = (suggested.data?.items ?? []).map((s) => ({ value: s.b, text: s.text, note: plural(s.runs, "run") }));
-  const setB = (i: number, v: string) => setQuery({ b: [...b.slice(0, i), v, ...b.slice(i + 1)].filter(Boolean) });
+  const partners: Choice[] = (suggested.data?.items ?? []).map((s) => ({
+    value: s.b,
+    text: s.text,
+    note: plural(s.runs, "run"),
+  }));
+  const setB = (i: number, v: string) =>
+    setQuery({ b: [...b.slice(0, i), v, ...b.slice(i + 1)].filter(Boolean) });
   const bs = b.length > 0 ? b : [""];
 
   return (
@@ -36,9 +41,23 @@ export function Pickers({ query, metric, stats, skips }: PickersProps) {
       <div class="sides">
         <div class="side">
           <Swatch tone="a" />
-          <SelectorInput label="A" value={a} choices={cells} inputId="side-a" placeholder="experiment=…, host=…, run=…" onCommit={(v) => setQuery({ a: v })} />
+          <SelectorInput
+            label="A"
+            value={a}
+            choices={cells}
+            inputId="side-a"
+            placeholder="experiment=…, host=…, run=…"
+            onCommit={(v) => setQuery({ a: v })}
+          />
         </div>
-        <button type="button" class="swap" title="Swap A and B (x)" aria-label="Swap A and B" disabled={b.length !== 1} onClick={() => swap(query)}>
+        <button
+          type="button"
+          class="swap"
+          title="Swap A and B (x)"
+          aria-label="Swap A and B"
+          disabled={b.length !== 1}
+          onClick={() => swap(query)}
+        >
           ⇄
         </button>
         <div class="others">
@@ -48,13 +67,21 @@ export function Pickers({ query, metric, stats, skips }: PickersProps) {
               <SelectorInput
                 label={letter(i + 1)}
                 value={v}
-                choices={[...partners, ...cells.filter((c) => !partners.some((p) => p.value === c.value))]}
+                choices={[
+                  ...partners,
+                  ...cells.filter((c) => !partners.some((p) => p.value === c.value)),
+                ]}
                 inputId={`side-${SIDE_TONES[i + 1]}`}
                 placeholder="the other side"
                 onCommit={(t) => setB(i, t)}
               />
               {b.length > 1 && (
-                <button type="button" class="small" aria-label={`Remove side ${letter(i + 1)}`} onClick={() => setB(i, "")}>
+                <button
+                  type="button"
+                  class="small"
+                  aria-label={`Remove side ${letter(i + 1)}`}
+                  onClick={() => setB(i, "")}
+                >
                   ✕
                 </button>
               )}
@@ -63,7 +90,9 @@ export function Pickers({ query, metric, stats, skips }: PickersProps) {
           <AddSide a={a} b={b} partners={partners} />
         </div>
       </div>
-      {a && b.length > 0 && <Options query={query} metric={metric} stats={stats} a={a} skips={skips} />}
+      {a && b.length > 0 && (
+        <Options query={query} metric={metric} stats={stats} a={a} skips={skips} />
+      )}
     </form>
   );
 }
@@ -84,7 +113,9 @@ export function swap(query: Query): void {
 }
 
 function cellChoices(experiments: readonly Experiment[]): Choice[] {
-  return experiments.flatMap((e) => e.cells.map((c) => ({ value: c.selector, text: c.selector, note: plural(c.runs, "run") })));
+  return experiments.flatMap((e) =>
+    e.cells.map((c) => ({ value: c.selector, text: c.selector, note: plural(c.runs, "run") })),
+  );
 }
 
 const MARGINS = ["1%", "2%", "5%", "10%", "20%"];
@@ -96,7 +127,8 @@ function Options({ query, metric, stats, a, skips }: PickersProps & { a: string 
   const names = [...new Set(sample.data?.items.flatMap((r) => r.metrics) ?? [])];
   const titleOf = (name: string) => catalog.data?.items.find((m) => m.name === name)?.title ?? name;
   const own = metric ? `${Number((metric.margin_rel * 100).toPrecision(3))}%` : "";
-  const set = (name: string) => (e: Event) => setQuery({ [name]: (e.currentTarget as HTMLSelectElement).value || null });
+  const set = (name: string) => (e: Event) =>
+    setQuery({ [name]: (e.currentTarget as HTMLSelectElement).value || null });
   const margin = one(query, "margin");
   return (
     <div class="options">
@@ -140,7 +172,12 @@ function Options({ query, metric, stats, a, skips }: PickersProps & { a: string 
       </label>
       <label>
         Confidence
-        <select value={one(query, "ci", "0.95")} onChange={(e) => setQuery({ ci: e.currentTarget.value === "0.95" ? null : e.currentTarget.value })}>
+        <select
+          value={one(query, "ci", "0.95")}
+          onChange={(e) =>
+            setQuery({ ci: e.currentTarget.value === "0.95" ? null : e.currentTarget.value })
+          }
+        >
           {CONFIDENCES.map((c) => (
             <option key={c} value={c}>
               {Number(c) * 100} %
@@ -150,7 +187,11 @@ function Options({ query, metric, stats, a, skips }: PickersProps & { a: string 
       </label>
       {(skips || one(query, "corrected")) && (
         <label>
-          <input type="checkbox" checked={one(query, "corrected") !== ""} onChange={(e) => setQuery({ corrected: e.currentTarget.checked ? "1" : null })} />
+          <input
+            type="checkbox"
+            checked={one(query, "corrected") !== ""}
+            onChange={(e) => setQuery({ corrected: e.currentTarget.checked ? "1" : null })}
+          />
           Add the periods that long delays covered
         </label>
       )}

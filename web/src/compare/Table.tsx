@@ -11,7 +11,15 @@ import { exact, fmt, fmtBetween, fmtDifference, fmtInterval, fmtRel, pretty } fr
 import { setQuery } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { one, type Query } from "../lib/urlstate";
-import { betterText, GROUPS, readingGroup, readingWord, severity, statTitle, type Group } from "../lib/words";
+import {
+  betterText,
+  GROUPS,
+  readingGroup,
+  readingWord,
+  severity,
+  statTitle,
+  type Group,
+} from "../lib/words";
 import { Num, Scroll, SortTh, useNarrow, WordMark } from "../ui/bits";
 import { listOf, toggled } from "./state";
 
@@ -30,7 +38,17 @@ function statRows(docs: readonly Comparison[]): StatRow[] {
   docs.forEach((d, k) => {
     for (const row of d.rows) {
       let r = out.find((s) => s.stat === row.stat);
-      if (!r) out.push((r = { stat: row.stat, unit: row.unit, role: row.role, a: row.a, others: [], place: out.length }));
+      if (!r)
+        out.push(
+          (r = {
+            stat: row.stat,
+            unit: row.unit,
+            role: row.role,
+            a: row.a,
+            others: [],
+            place: out.length,
+          }),
+        );
       r.others.push({ index: k + 1, row });
     }
   });
@@ -65,7 +83,9 @@ export function ResultTable({ docs, query }: { docs: readonly Comparison[]; quer
   const key = KEYS[sort.key] ?? KEYS.severity!;
   const all = statRows(docs);
   const shownGroups = listOf(query, "show");
-  const wanted = (r: StatRow) => shownGroups.length === 0 || r.others.some((o) => shownGroups.includes(readingGroup(o.row.delta)));
+  const wanted = (r: StatRow) =>
+    shownGroups.length === 0 ||
+    r.others.some((o) => shownGroups.includes(readingGroup(o.row.delta)));
   const rows = sortBy(all.filter(wanted), (r) => key(r, first), sort.dir);
   const extra = one(query, "cols") === "more";
   const ci = Math.round(first.confidence * 1000) / 10;
@@ -74,28 +94,45 @@ export function ResultTable({ docs, query }: { docs: readonly Comparison[]; quer
     <section aria-labelledby="table-title" class="results">
       <header>
         <h2 id="table-title">
-          {first.metric.title || first.metric.name} <span class="muted">per run; {betterText(first.metric.better)}</span>
+          {first.metric.title || first.metric.name}{" "}
+          <span class="muted">per run; {betterText(first.metric.better)}</span>
         </h2>
         <div class="tools">
           <Chips rows={all} on={shownGroups} />
           <label class="inline">
             Order
-            <select value={one(query, "sort") || FALLBACK} onChange={(e) => setQuery({ sort: e.currentTarget.value === FALLBACK ? null : e.currentTarget.value })}>
+            <select
+              value={one(query, "sort") || FALLBACK}
+              onChange={(e) =>
+                setQuery({
+                  sort: e.currentTarget.value === FALLBACK ? null : e.currentTarget.value,
+                })
+              }
+            >
               <option value="-severity">worst first</option>
               <option value="severity">best first</option>
               <option value="stat">by statistic</option>
               <option value="-size">by size of change</option>
-              {!["-severity", "severity", "stat", "-size"].includes(one(query, "sort") || FALLBACK) && <option value={one(query, "sort")}>by column</option>}
+              {!["-severity", "severity", "stat", "-size"].includes(
+                one(query, "sort") || FALLBACK,
+              ) && <option value={one(query, "sort")}>by column</option>}
             </select>
           </label>
-          <button type="button" class="small" aria-pressed={extra} onClick={() => setQuery({ cols: extra ? null : "more" })}>
+          <button
+            type="button"
+            class="small"
+            aria-pressed={extra}
+            onClick={() => setQuery({ cols: extra ? null : "more" })}
+          >
             More columns
           </button>
         </div>
       </header>
       {rows.length === 0 ? (
         <p class="muted">
-          {all.length === 0 ? "The sides share no statistic." : `${all.length} statistics are filtered away.`}{" "}
+          {all.length === 0
+            ? "The sides share no statistic."
+            : `${all.length} statistics are filtered away.`}{" "}
           {all.length > 0 && (
             <button type="button" class="small" onClick={() => setQuery({ show: null })}>
               Show all
@@ -108,17 +145,27 @@ export function ResultTable({ docs, query }: { docs: readonly Comparison[]; quer
         <Wide rows={rows} docs={docs} sort={sort} ci={ci} extra={extra} />
       )}
       {!narrow && <Notes rows={rows} many={docs.length > 1} />}
-      <p class="muted foot">Each value is one run's; min, avg, max, sdev and range are over the runs of a side. Δ is the side minus A.</p>
+      <p class="muted foot">
+        Each value is one run's; min, avg, max, sdev and range are over the runs of a side. Δ is the
+        side minus A.
+      </p>
     </section>
   );
 }
 
 function Chips({ rows, on }: { rows: StatRow[]; on: string[] }) {
-  const count = (g: Group) => rows.filter((r) => r.others.some((o) => readingGroup(o.row.delta) === g)).length;
+  const count = (g: Group) =>
+    rows.filter((r) => r.others.some((o) => readingGroup(o.row.delta) === g)).length;
   return (
     <div class="chips" role="group" aria-label="Show only">
       {GROUPS.filter((g) => count(g.id) > 0 || on.includes(g.id)).map((g) => (
-        <button key={g.id} type="button" class="chip" aria-pressed={on.includes(g.id)} onClick={() => setQuery({ show: toggled(on, g.id) || null })}>
+        <button
+          key={g.id}
+          type="button"
+          class="chip"
+          aria-pressed={on.includes(g.id)}
+          onClick={() => setQuery({ show: toggled(on, g.id) || null })}
+        >
           {g.text} <span class="count">{count(g.id)}</span>
         </button>
       ))}
@@ -161,7 +208,8 @@ function Wide({ rows, docs, sort, ci, extra }: PartProps & { sort: ReturnType<ty
             <SortTh id="severity" sort={sort} fallback={FALLBACK} class="reading">
               reading
             </SortTh>
-            {extra && head("p", "p", "adjusted for reading several statistics, where that was done")}
+            {extra &&
+              head("p", "p", "adjusted for reading several statistics, where that was done")}
             {extra && head("mde", "can see", "the smallest change that this many runs would show")}
             {extra && <th scope="col">test</th>}
           </tr>
@@ -195,7 +243,9 @@ function Notes({ rows, many }: { rows: StatRow[]; many: boolean }) {
     const own = r.others.map((o) => (o.row.caution ? pretty(o.row.caution) : null));
     const texts = own.every((t) => t === own[0])
       ? own.slice(0, 1).filter((t) => t !== null)
-      : r.others.flatMap((o, i) => (own[i] ? [`${many ? `${letter(o.index)}: ` : ""}${own[i]}`] : []));
+      : r.others.flatMap((o, i) =>
+          own[i] ? [`${many ? `${letter(o.index)}: ` : ""}${own[i]}`] : [],
+        );
     return texts.length > 0 ? [{ stat: r.stat, texts }] : [];
   });
   if (noted.length === 0) return null;
@@ -232,10 +282,28 @@ function SpreadCells({ s, unit, n }: { s: Spread | null; unit: string; n: boolea
 }
 
 /** One run read from bins is known to its bin; one in the overflow only from below. */
-function SpreadNum({ s, k, unit }: { s: Spread | null; k: "min" | "avg" | "max" | "sdev" | "range"; unit: string }) {
+function SpreadNum({
+  s,
+  k,
+  unit,
+}: {
+  s: Spread | null;
+  k: "min" | "avg" | "max" | "sdev" | "range";
+  unit: string;
+}) {
   if (!s || (s.n === 1 && (k === "sdev" || k === "range"))) return <span class="na">n/a</span>;
-  if (s.at_least && k !== "sdev" && k !== "range") return <span title={exact(s[k], unit)}>≥ {fmt(s[k], unit)}</span>;
-  if (s.n === 1 && s.bounds && k === "avg") return <span title={`${exact(s.bounds[0], unit)} to ${exact(s.bounds[1], unit)}: known to the bin of the table`}>{s.bounds[1] - s.bounds[0] > 0.02 * s.bounds[1] ? fmtBetween(s.bounds[0], s.bounds[1], unit) : fmt(s.avg, unit)}</span>;
+  if (s.at_least && k !== "sdev" && k !== "range")
+    return <span title={exact(s[k], unit)}>≥ {fmt(s[k], unit)}</span>;
+  if (s.n === 1 && s.bounds && k === "avg")
+    return (
+      <span
+        title={`${exact(s.bounds[0], unit)} to ${exact(s.bounds[1], unit)}: known to the bin of the table`}
+      >
+        {s.bounds[1] - s.bounds[0] > 0.02 * s.bounds[1]
+          ? fmtBetween(s.bounds[0], s.bounds[1], unit)
+          : fmt(s.avg, unit)}
+      </span>
+    );
   return <Num v={s[k]} unit={unit} />;
 }
 
@@ -259,7 +327,13 @@ function OtherRow({ index, row, extra }: { index: number; row: Row; extra: boole
         )}
       </td>
       {extra && <td class="num">{pText(d?.p_adjusted ?? d?.p)}</td>}
-      {extra && <td class="num">{d?.mde_rel === null || d?.mde_rel === undefined ? "n/a" : `≥ ${fmt(d.mde_rel * 100, "%")}`}</td>}
+      {extra && (
+        <td class="num">
+          {d?.mde_rel === null || d?.mde_rel === undefined
+            ? "n/a"
+            : `≥ ${fmt(d.mde_rel * 100, "%")}`}
+        </td>
+      )}
       {extra && <td class="test">{d?.test ?? "n/a"}</td>}
     </tr>
   );
@@ -299,7 +373,8 @@ function Cards({ rows, docs, ci, extra }: PartProps) {
               <br />
               <span class="muted">
                 {ci} % interval {fmtInterval(o.row.delta?.ci, r.unit)}
-                {extra && `; p ${pText(o.row.delta?.p_adjusted ?? o.row.delta?.p)}; ${o.row.delta?.test ?? ""}`}
+                {extra &&
+                  `; p ${pText(o.row.delta?.p_adjusted ?? o.row.delta?.p)}; ${o.row.delta?.test ?? ""}`}
               </span>
               {o.row.caution && <span class="caution">{pretty(o.row.caution)}</span>}
             </p>
@@ -316,16 +391,18 @@ function Cards({ rows, docs, ci, extra }: PartProps) {
               </tr>
             </thead>
             <tbody>
-              {[{ index: 0, s: r.a }, ...r.others.map((o) => ({ index: o.index, s: o.row.b }))].map(({ index, s }) => (
-                <tr key={index}>
-                  <SideCell index={index} />
-                  {(["min", "avg", "max", "sdev"] as const).map((k) => (
-                    <td key={k} class="num">
-                      <SpreadNum s={s} k={k} unit={r.unit} />
-                    </td>
-                  ))}
-                </tr>
-              ))}
+              {[{ index: 0, s: r.a }, ...r.others.map((o) => ({ index: o.index, s: o.row.b }))].map(
+                ({ index, s }) => (
+                  <tr key={index}>
+                    <SideCell index={index} />
+                    {(["min", "avg", "max", "sdev"] as const).map((k) => (
+                      <td key={k} class="num">
+                        <SpreadNum s={s} k={k} unit={r.unit} />
+                      </td>
+                    ))}
+                  </tr>
+                ),
+              )}
             </tbody>
           </table>
         </article>

@@ -9,7 +9,15 @@ import { fmtShare, group, plural, pretty } from "../lib/format";
 import { setQuery } from "../lib/router";
 import { verdictWord } from "../lib/words";
 
-export function Verdicts({ docs, many, canWaive }: { docs: readonly Comparison[]; many: Many | null; canWaive: boolean }) {
+export function Verdicts({
+  docs,
+  many,
+  canWaive,
+}: {
+  docs: readonly Comparison[];
+  many: Many | null;
+  canWaive: boolean;
+}) {
   return (
     <div class={`verdicts ${docs.length > 1 ? "many" : ""}`}>
       {docs.map((d, i) => (
@@ -17,7 +25,12 @@ export function Verdicts({ docs, many, canWaive }: { docs: readonly Comparison[]
       ))}
       {many?.trend && (
         <p class="trend">
-          <strong>In the order of the levels:</strong> {pretty(many.trend.text?.replace(" (not_enough_runs)", ": too few runs") ?? `${many.trend.stat} ${many.trend.reading}`)}.
+          <strong>In the order of the levels:</strong>{" "}
+          {pretty(
+            many.trend.text?.replace(" (not_enough_runs)", ": too few runs") ??
+              `${many.trend.stat} ${many.trend.reading}`,
+          )}
+          .
           {many.prediction && (
             <>
               <br />
@@ -30,13 +43,26 @@ export function Verdicts({ docs, many, canWaive }: { docs: readonly Comparison[]
   );
 }
 
-function Verdict({ doc, index, many, canWaive }: { doc: Comparison; index: number; many: boolean; canWaive: boolean }) {
+function Verdict({
+  doc,
+  index,
+  many,
+  canWaive,
+}: {
+  doc: Comparison;
+  index: number;
+  many: boolean;
+  canWaive: boolean;
+}) {
   const word = verdictWord(doc.verdict.word);
   const env = doc.environment;
   const differs = env ? env.unexpected.length : 0;
   const drift = doc.design.drift?.reading;
   return (
-    <section class={`verdict tone-${word.tone}`} aria-label={many ? `Verdict for ${letter(index)}` : "Verdict"}>
+    <section
+      class={`verdict tone-${word.tone}`}
+      aria-label={many ? `Verdict for ${letter(index)}` : "Verdict"}
+    >
       <h2>
         <span class="mark" aria-hidden="true">
           {word.symbol}
@@ -44,7 +70,8 @@ function Verdict({ doc, index, many, canWaive }: { doc: Comparison; index: numbe
         {word.text}
         {many && (
           <span class="of">
-            <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} {sideText(doc, "b")} against A {sideText(doc, "a")}
+            <Swatch tone={SIDE_TONES[index]!} /> {letter(index)} {sideText(doc, "b")} against A{" "}
+            {sideText(doc, "a")}
           </span>
         )}
       </h2>
@@ -63,7 +90,8 @@ function Verdict({ doc, index, many, canWaive }: { doc: Comparison; index: numbe
         {". "}
         {differs > 0 && (
           <a href="#environment">
-            {plural(differs, "environment item")} {differs === 1 ? "differs" : "differ"} unexpectedly.
+            {plural(differs, "environment item")} {differs === 1 ? "differs" : "differ"}{" "}
+            unexpectedly.
           </a>
         )}
       </p>
@@ -72,7 +100,9 @@ function Verdict({ doc, index, many, canWaive }: { doc: Comparison; index: numbe
           <button type="button" onClick={() => setQuery({ anyway: "1" })}>
             Compare anyway
           </button>{" "}
-          <span class="muted">shows the numbers; the difference stays named here and in a pin.</span>
+          <span class="muted">
+            shows the numbers; the difference stays named here and in a pin.
+          </span>
         </p>
       )}
     </section>
@@ -93,7 +123,9 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
     { side: first.a, text: sideText(first, "a"), index: 0 },
     ...docs.map((d, i) => ({ side: d.b, text: sideText(d, "b"), index: i + 1 })),
   ];
-  const common = notesOf(first.a).filter((text) => sides.every((s) => notesOf(s.side).includes(text)));
+  const common = notesOf(first.a).filter((text) =>
+    sides.every((s) => notesOf(s.side).includes(text)),
+  );
   return (
     <ul class="side-facts">
       {sides.map(({ side, text, index }) => (
@@ -104,12 +136,18 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
           </strong>
           <span>{sideSummary(side)}</span>
           {side.selector && side.selector !== text && <code class="selector">{side.selector}</code>}
-          {notesOf(side).filter((text) => !common.includes(text)).map((text) => (
-            <span key={text} class="caution">
-              {text}
+          {notesOf(side)
+            .filter((text) => !common.includes(text))
+            .map((text) => (
+              <span key={text} class="caution">
+                {text}
+              </span>
+            ))}
+          {side.runs.some((r) => r.excluded) && (
+            <span class="caution">
+              {plural(side.runs.filter((r) => r.excluded).length, "run")} excluded
             </span>
-          ))}
-          {side.runs.some((r) => r.excluded) && <span class="caution">{plural(side.runs.filter((r) => r.excluded).length, "run")} excluded</span>}
+          )}
         </li>
       ))}
       {common.map((text) => (
@@ -144,6 +182,7 @@ function sideSummary(s: Side): string {
   damage(s.missed, "periods missed");
   damage(s.overflow, "above the histogram");
   damage(s.negative, "negative");
-  if (s.samples && s.lost === 0 && !s.missed && !s.overflow && !s.negative) parts.push("nothing lost");
+  if (s.samples && s.lost === 0 && !s.missed && !s.overflow && !s.negative)
+    parts.push("nothing lost");
   return parts.join(" · ");
 }

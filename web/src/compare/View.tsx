@@ -6,8 +6,10 @@ import { useMemo } from "preact/hooks";
 import type { CompareAnswer, Comparison, Many } from "../api/types";
 import { curlOf, getText, type ApiError } from "../api/client";
 import { sideText } from "../chart/compare";
+import { pretty } from "../lib/format";
 import { copyText } from "../lib/save";
 import type { Query } from "../lib/urlstate";
+import { betterText } from "../lib/words";
 import { CopyButton, Heading } from "../ui/bits";
 import { toast } from "../ui/toast";
 import { Charts } from "./Charts";
@@ -25,14 +27,24 @@ export function titleOf(docs: readonly Comparison[]): string {
   const texts = [sideText(first, "a"), ...docs.map((d) => sideText(d, "b"))];
   const split = texts.map((t) => /^([^=,\s]+)=([^,]*)$/.exec(t));
   const key = split[0]?.[1];
-  if (key && split.every((m) => m?.[1] === key)) return `${key}: ${split[0]![2]} vs ${split.slice(1).map((m) => m![2]).join(", ")}`;
+  if (key && split.every((m) => m?.[1] === key))
+    return `${key}: ${split[0]![2]} vs ${split
+      .slice(1)
+      .map((m) => m![2])
+      .join(", ")}`;
   return `${texts[0]} vs ${texts.slice(1).join(" vs ")}`;
 }
 
 interface Props {
   answer: CompareAnswer;
   query: Query;
-  urls: { json: string; text: string; csv: string; markdown: string; svg: (chart: string) => string };
+  urls: {
+    json: string;
+    text: string;
+    csv: string;
+    markdown: string;
+    svg: (chart: string) => string;
+  };
   pinned: boolean;
   actions?: ComponentChildren;
   before?: ComponentChildren; // pickers, or the note of a pin
@@ -42,9 +54,11 @@ export function CompareView({ answer, query, urls, pinned, actions, before }: Pr
   const { docs, many } = useMemo(() => docsOf(answer), [answer]);
   const first = docs[0];
   if (!first) return <p class="notice">The answer holds no comparison.</p>;
-  const hosts = [...new Set(docs.flatMap((d) => [...(d.a.hosts ?? []), ...(d.b.hosts ?? [])]))].filter(Boolean);
+  const hosts = [
+    ...new Set(docs.flatMap((d) => [...(d.a.hosts ?? []), ...(d.b.hosts ?? [])])),
+  ].filter(Boolean);
   const title = titleOf(docs);
-  const caption = `${title}\n${first.verdict.sentence}\n${location.href}  ${new Date().toISOString().slice(0, 16)}Z`;
+  const caption = `${title}\n${pretty(first.verdict.sentence)}\n${location.href}  ${new Date().toISOString().slice(0, 16)}Z`;
   return (
     <article class="comparison">
       <header class="page-head">
@@ -52,7 +66,7 @@ export function CompareView({ answer, query, urls, pinned, actions, before }: Pr
           <Heading>{title}</Heading>
           <p class="sub">
             {first.metric.title || first.metric.name}
-            {hosts.length > 0 && ` on ${hosts.join(", ")}`} · {first.design.text}
+            {hosts.length > 0 && ` on ${hosts.join(", ")}`}; {betterText(first.metric.better)}
           </p>
         </div>
         <div class="actions">
@@ -66,7 +80,12 @@ export function CompareView({ answer, query, urls, pinned, actions, before }: Pr
       <Verdicts docs={docs} many={many} canWaive={!pinned} />
       <SideFacts docs={docs} />
       <ResultTable docs={docs} query={query} />
-      <Charts docs={docs} query={query} caption={caption} svgUrl={(c) => (docs.length === 1 ? urls.svg(c) : undefined)} />
+      <Charts
+        docs={docs}
+        query={query}
+        caption={caption}
+        svgUrl={(c) => (docs.length === 1 ? urls.svg(c) : undefined)}
+      />
       <div class="panels">
         <HostsPanel docs={docs} />
         <TailPanel docs={docs} />
@@ -94,7 +113,11 @@ export function CompareView({ answer, query, urls, pinned, actions, before }: Pr
 async function copyAsText(url: string): Promise<void> {
   try {
     const text = await getText(url);
-    toast((await copyText(text)) ? "Copied as text, ready for a mail." : "Copying is not allowed here; open the text link below instead.");
+    toast(
+      (await copyText(text))
+        ? "Copied as text, ready for a mail."
+        : "Copying is not allowed here; open the text link below instead.",
+    );
   } catch (e) {
     toast(`Not copied: ${(e as ApiError).problem?.title ?? String(e)}.`);
   }

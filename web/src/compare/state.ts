@@ -6,7 +6,17 @@ import { API } from "../api/client";
 import { formatRange, formatQuery, one, parseRange, type Query } from "../lib/urlstate";
 
 /** Parameters that change the answer, with the names of the API. */
-export const ASKED = ["metric", "stat", "ci", "margin", "primary", "factor", "labels", "anyway", "corrected"] as const;
+export const ASKED = [
+  "metric",
+  "stat",
+  "ci",
+  "margin",
+  "primary",
+  "factor",
+  "labels",
+  "anyway",
+  "corrected",
+] as const;
 
 export interface Asked {
   a: string;
@@ -34,7 +44,12 @@ export function compareUrl(params: Query, extra: Record<string, string> = {}): s
 }
 
 export function pageUrl(a: string, b: readonly string[]): string {
-  return `/compare${formatQuery(new Map([["a", [a]], ["b", b]]))}`;
+  return `/compare${formatQuery(
+    new Map([
+      ["a", [a]],
+      ["b", b],
+    ]),
+  )}`;
 }
 
 /** Comma lists such as hide=a,b. */
@@ -50,6 +65,9 @@ export function zoomOf(q: Query, chart: string): [number, number] | null {
   return parseRange(one(q, `z.${chart}`));
 }
 
-export function zoomPatch(chart: string, range: [number, number] | null): Record<string, string | null> {
+export function zoomPatch(
+  chart: string,
+  range: [number, number] | null,
+): Record<string, string | null> {
   return { [`z.${chart}`]: range ? formatRange(range[0], range[1]) : null };
 }

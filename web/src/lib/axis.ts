@@ -70,12 +70,20 @@ export function logCount(suffix = ""): AxisSpec {
     fwd: (v) => (v > 0 ? Math.log10(v) : null),
     inv: (p) => Math.pow(10, p),
     text,
-    ticks: (lo, hi, room) => logTicks(lo, hi, room, (v) => (v >= 1 ? group(Number(v.toPrecision(3))) : shortPower(v)) + suffix),
+    ticks: (lo, hi, room) =>
+      logTicks(
+        lo,
+        hi,
+        room,
+        (v) => (v >= 1 ? group(Number(v.toPrecision(3))) : shortPower(v)) + suffix,
+      ),
   };
 }
 
 function shortPower(v: number): string {
-  return v < 1e-4 ? `10${superscript(Math.round(Math.log10(v)))}` : String(Number(v.toPrecision(3)));
+  return v < 1e-4
+    ? `10${superscript(Math.round(Math.log10(v)))}`
+    : String(Number(v.toPrecision(3)));
 }
 
 function superscript(n: number): string {
@@ -115,7 +123,8 @@ export function percentile(): AxisSpec {
       for (let d = Math.max(0, Math.floor(lo)); d <= hi + EPS; d++) {
         if (d >= lo - EPS) out.push({ at: d, label: d % every === 0 ? nines(d) : null });
       }
-      if (hi - lo < 2.5 && lo < 0.31 && room >= 5) out.splice(1, 0, { at: -Math.log10(0.5), label: "50 %" });
+      if (hi - lo < 2.5 && lo < 0.31 && room >= 5)
+        out.splice(1, 0, { at: -Math.log10(0.5), label: "50 %" });
       return out.filter((t) => t.at >= lo - EPS && t.at <= hi + EPS);
     },
   };
@@ -139,7 +148,9 @@ export function asinh(unit: string, unit0: number): AxisSpec {
       const top = Math.ceil(Math.log10(Math.sinh(Math.max(edge, 1)))) + 1;
       const values: number[] = [0];
       for (let d = 0; d <= top; d++) values.push(Math.pow(10, d), -Math.pow(10, d));
-      const inside = values.map((m) => ({ v: m * k, at: fwd(m * k), m })).filter((t) => t.at >= lo - EPS && t.at <= hi + EPS);
+      const inside = values
+        .map((m) => ({ v: m * k, at: fwd(m * k), m }))
+        .filter((t) => t.at >= lo - EPS && t.at <= hi + EPS);
       inside.sort((a, b) => a.at - b.at);
       const every = Math.max(1, Math.ceil(inside.length / Math.max(1, room)));
       return inside.map((t) => {
@@ -160,7 +171,8 @@ export function ordinal(): AxisSpec {
     ticks(lo, hi, room) {
       const step = Math.max(1, Math.round(niceStep(hi - lo, room)));
       const out: Tick[] = [];
-      for (let v = Math.ceil(lo / step) * step; v <= hi + EPS; v += step) out.push({ at: v, label: String(v) });
+      for (let v = Math.ceil(lo / step) * step; v <= hi + EPS; v += step)
+        out.push({ at: v, label: String(v) });
       return out;
     },
   };

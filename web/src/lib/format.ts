@@ -55,7 +55,8 @@ export function fmt(v: number | null | undefined, unit: string): string {
   if (unit === "%") return `${sig3(v)} %`;
   if (unit === "share") return `${sig3(v * 100)} %`;
   if (unit === "1/h") return `${sig3(v)} / h`;
-  if (unit === "count" || unit === "1" || unit === "") return Number.isInteger(v) ? group(v) : sig3(v);
+  if (unit === "count" || unit === "1" || unit === "")
+    return Number.isInteger(v) ? group(v) : sig3(v);
   return `${sig3(v)} ${unit}`;
 }
 
@@ -94,12 +95,17 @@ export function fmtRel(rel: number | null | undefined): string {
   return fmtSigned(rel === null || rel === undefined ? null : rel * 100, "%");
 }
 
-export function fmtRelInterval(ci: readonly [number | null, number | null] | null | undefined): string {
+export function fmtRelInterval(
+  ci: readonly [number | null, number | null] | null | undefined,
+): string {
   return ci && ci[0] !== null && ci[1] !== null ? `${fmtRel(ci[0])} to ${fmtRel(ci[1])}` : NONE;
 }
 
 /** Two ends of an interval of a difference in one unit: "−0.710 to −0.700 µs". */
-export function fmtInterval(ci: readonly [number | null, number | null] | null | undefined, unit: string): string {
+export function fmtInterval(
+  ci: readonly [number | null, number | null] | null | undefined,
+  unit: string,
+): string {
   if (!ci || ci[0] === null || ci[1] === null) return NONE;
   const d = differenceUnit(unit);
   const [lo, hi] = [ci[0] * d.scale, ci[1] * d.scale];

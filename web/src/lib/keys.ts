@@ -33,7 +33,9 @@ export function startKeys(isOn: () => boolean): void {
 
 function takesText(el: HTMLElement): boolean {
   if (el instanceof HTMLInputElement) return !/^(checkbox|radio|button|submit|file)$/.test(el.type);
-  return el.isContentEditable || el instanceof HTMLTextAreaElement || el instanceof HTMLSelectElement;
+  return (
+    el.isContentEditable || el instanceof HTMLTextAreaElement || el instanceof HTMLSelectElement
+  );
 }
 
 /** Adds shortcuts; returns how to take them away again. */

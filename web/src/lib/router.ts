@@ -28,7 +28,9 @@ export function navigate(url: string, how: "push" | "replace" = "push"): void {
   if (how === "push" && location.pathname !== before) {
     window.scrollTo(0, 0);
     // A screen reader hears the new page's heading, as it would after a page load.
-    requestAnimationFrame(() => document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true }));
+    requestAnimationFrame(() =>
+      document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true }),
+    );
   }
 }
 
@@ -58,9 +60,11 @@ export function usePlace(): Place {
 export function startRouter(isPage: (path: string) => boolean): void {
   window.addEventListener("popstate", changed);
   document.addEventListener("click", (e) => {
-    if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+    if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey)
+      return;
     const link = (e.target as Element | null)?.closest?.("a");
-    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
+    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin)
+      return;
     const raw = link.getAttribute("href") ?? "";
     if (raw.startsWith("#") || !isPage(link.pathname)) return;
     e.preventDefault();

@@ -38,7 +38,9 @@ export function withTerm(text: string, term: string): string {
 
 /** A value as the grammar wants it: quoted where a comma, space, quote or parenthesis is in it. */
 export function quoteValue(value: string): string {
-  return value === "" || /[\s,()"\\]/.test(value) ? `"${value.replace(/(["\\])/g, "\\$1")}"` : value;
+  return value === "" || /[\s,()"\\]/.test(value)
+    ? `"${value.replace(/(["\\])/g, "\\$1")}"`
+    : value;
 }
 
 /** Where completion stands: the term under the caret, cut at its "=". */

@@ -3,7 +3,10 @@
  * ("a=experiment=rq,rq_affinity=0", not percent signs), so a link says what it shows. */
 
 export type Query = ReadonlyMap<string, readonly string[]>;
-export type Patch = Record<string, string | number | boolean | readonly string[] | null | undefined>;
+export type Patch = Record<
+  string,
+  string | number | boolean | readonly string[] | null | undefined
+>;
 
 export function parseQuery(search: string): Query {
   const out = new Map<string, string[]>();
@@ -36,7 +39,8 @@ export function encodeValue(text: string): string {
 
 export function formatQuery(q: Query): string {
   const parts: string[] = [];
-  for (const [name, values] of q) for (const v of values) parts.push(`${encodeURIComponent(name)}=${encodeValue(v)}`);
+  for (const [name, values] of q)
+    for (const v of values) parts.push(`${encodeURIComponent(name)}=${encodeValue(v)}`);
   return parts.length > 0 ? "?" + parts.join("&") : "";
 }
 
@@ -50,7 +54,11 @@ export function tidy(url: string): string {
 export function patchQuery(q: Query, patch: Patch): Query {
   const out = new Map(q);
   for (const [name, v] of Object.entries(patch)) {
-    const list = Array.isArray(v) ? (v as readonly string[]) : v === null || v === undefined || v === false || v === "" ? [] : [String(v)];
+    const list = Array.isArray(v)
+      ? (v as readonly string[])
+      : v === null || v === undefined || v === false || v === ""
+        ? []
+        : [String(v)];
     if (list.length === 0) out.delete(name);
     else out.set(name, list);
   }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /about: what this server is, how full it is, what it counts as a metric. */
 
-import { API, useApi } from "../api/client";
-import type { List, MetricItem, Status } from "../api/types";
+import { useState } from "preact/hooks";
+import { API, ApiError, sendJson, useApi } from "../api/client";
+import type { Better, List, MetricItem, Status } from "../api/types";
 import { fmt, fmtBytes, group } from "../lib/format";
 import { betterText } from "../lib/words";
 import { Access } from "../ui/Access";
+import { toast } from "../ui/toast";
 import { Facts, Heading, Scroll, Show, Time, useTitle } from "../ui/bits";
 
 export function AboutPage() {
@@ -29,15 +31,23 @@ export function AboutPage() {
               ["PostgreSQL", `${s.database.version}, schema ${s.database.schema}`],
               ["database size", fmtBytes(s.database.bytes)],
               ["server time", <Time at={s.now} seconds />],
-              ...Object.entries(s.counts).map(([k, n]) => [k.replace(/_/g, " "), group(n)] as const),
-              ["waiting to be packed", s.staging ? `${group(s.staging.rows)} batches, ${fmtBytes(s.staging.bytes)}` : null],
+              ...Object.entries(s.counts).map(
+                ([k, n]) => [k.replace(/_/g, " "), group(n)] as const,
+              ),
+              [
+                "waiting to be packed",
+                s.staging ? `${group(s.staging.rows)} batches, ${fmtBytes(s.staging.bytes)}` : null,
+              ],
             ]}
           />
         )}
       </Show>
       <section aria-labelledby="metrics-title">
         <h2 id="metrics-title">Metrics</h2>
-        <p class="muted">Which way is better, and how large a change is worth caring about. A verdict uses these unless a comparison says otherwise.</p>
+        <p class="muted">
+          Which way is better, and how large a change is worth caring about. A verdict uses these
+          unless a comparison says otherwise.
+        </p>
         <Show from={metrics} what="metrics">
           {(list) => (
             <Scroll label="Metrics">
@@ -55,25 +65,12 @@ export function AboutPage() {
                       runs
                     </th>
                     <th scope="col">meaning</th>
+                    <th scope="col">change</th>
                   </tr>
                 </thead>
                 <tbody>
                   {list.items.map((m) => (
-                    <tr key={m.name}>
-                      <th scope="row">
-                        {m.title || m.name}
-                        <br />
-                        <code class="muted">{m.name}</code>
-                      </th>
-                      <td>{m.unit}</td>
-                      <td>
-                        {betterText(m.better)} {m.edited && <span class="badge">edited</span>}
-                      </td>
-                      <td class="num">{fmt(m.margin_rel * 100, "%")}</td>
-                      <td>{m.primary}</td>
-                      <td class="num">{group(m.runs)}</td>
-                      <td>{m.description}</td>
-                    </tr>
+                    <MetricRow key={m.name} m={m} onSaved={metrics.retry} />
                   ))}
                 </tbody>
               </table>
@@ -85,9 +82,130 @@ export function AboutPage() {
       <section aria-labelledby="free-title">
         <h2 id="free-title">Free software</h2>
         <p>
-          rigstat is GPL-2.0-or-later. These pages use Preact and uPlot, both under the MIT licence. They ask no other server for anything: every request goes to the address in the address bar.
+          rigstat is GPL-2.0-or-later. These pages use Preact and uPlot, both under the MIT licence.
+          They ask no other server for anything: every request goes to the address in the address
+          bar.
         </p>
       </section>
     </>
+  );
+}
+
+const BETTER: readonly Better[] = ["lower", "higher", "none"];
+
+function MetricRow({ m, onSaved }: { m: MetricItem; onSaved: () => void }) {
+  const [edit, setEdit] = useState<{ better: Better; margin: string; primary: string } | null>(
+    null,
+  );
+  const save = async (e: Event) => {
+    e.preventDefault();
+    if (!edit) return;
+    try {
+      await sendJson("PATCH", `${API}/metrics-catalog/${encodeURIComponent(m.name)}`, {
+        better: edit.better,
+        margin_rel: Number(edit.margin) / 100,
+        primary: edit.primary,
+      });
+      toast(`${m.title || m.name}: comparisons use this from now on; pins stay as they are.`);
+      setEdit(null);
+      onSaved();
+    } catch (err) {
+      if (!(err instanceof ApiError)) throw err;
+      toast(`Not changed: ${err.problem.detail ?? err.problem.title}`);
+    }
+  };
+  const form = `edit-${m.name}`;
+  return (
+    <tr>
+      <th scope="row">
+        {m.title || m.name}
+        <br />
+        <code class="muted">{m.name}</code>
+      </th>
+      <td>{m.unit}</td>
+      <td>
+        {edit ? (
+          <select
+            form={form}
+            aria-label="Which way is better"
+            value={edit.better}
+            onChange={(e) => setEdit({ ...edit, better: e.currentTarget.value as Better })}
+          >
+            {BETTER.map((b) => (
+              <option key={b} value={b}>
+                {betterText(b)}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <>
+            {betterText(m.better)} {m.edited && <span class="badge">edited</span>}
+          </>
+        )}
+      </td>
+      <td class="num">
+        {edit ? (
+          <>
+            <input
+              form={form}
+              class="short"
+              type="number"
+              aria-label="Margin in percent"
+              min="0"
+              max="1000"
+              step="any"
+              value={edit.margin}
+              required
+              onInput={(e) => setEdit({ ...edit, margin: e.currentTarget.value })}
+            />{" "}
+            %
+          </>
+        ) : (
+          fmt(m.margin_rel * 100, "%")
+        )}
+      </td>
+      <td>
+        {edit ? (
+          <input
+            form={form}
+            class="short"
+            type="text"
+            aria-label="Statistic that decides"
+            value={edit.primary}
+            required
+            onInput={(e) => setEdit({ ...edit, primary: e.currentTarget.value.trim() })}
+          />
+        ) : (
+          m.primary
+        )}
+      </td>
+      <td class="num">{group(m.runs)}</td>
+      <td>{m.description}</td>
+      <td class="nowrap">
+        {edit ? (
+          <form id={form} onSubmit={save}>
+            <button class="small">Save</button>{" "}
+            <button type="button" class="small" onClick={() => setEdit(null)}>
+              Cancel
+            </button>
+          </form>
+        ) : (
+          <button
+            type="button"
+            class="small"
+            aria-label={`Change ${m.title || m.name}`}
+            onClick={() =>
+              setEdit({
+                better: m.better,
+                margin: String(Number((m.margin_rel * 100).toPrecision(6))),
+                primary: m.primary,
+              })
+            }
+          >
+            Change
+          </button>
+        )}
+      </td>
+    </tr>
   );
 }

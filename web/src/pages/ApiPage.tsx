@@ -46,14 +46,21 @@ interface Operation {
   description?: string;
   parameters?: Parameter[];
   requestBody?: { content: Record<string, Media> };
-  responses: Record<string, { $ref?: string; description?: string; content?: Record<string, Media> }>;
+  responses: Record<
+    string,
+    { $ref?: string; description?: string; content?: Record<string, Media> }
+  >;
 }
 
 interface OpenApi {
   info: { title: string; version: string; summary?: string; description?: string };
   tags?: { name: string; description?: string }[];
   paths: Record<string, Record<string, unknown>>;
-  components: { schemas: Record<string, Schema>; parameters: Record<string, Parameter>; responses?: Record<string, unknown> };
+  components: {
+    schemas: Record<string, Schema>;
+    parameters: Record<string, Parameter>;
+    responses?: Record<string, unknown>;
+  };
 }
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
@@ -66,7 +73,10 @@ export function ApiPage() {
       <header class="page-head">
         <div>
           <Heading>API</Heading>
-          <p class="sub">Everything on these pages, for scripts. One grammar for selectors, JSON by default, errors that say what to do.</p>
+          <p class="sub">
+            Everything on these pages, for scripts. One grammar for selectors, JSON by default,
+            errors that say what to do.
+          </p>
         </div>
         <div class="actions">
           <a class="button" href={`${API}/openapi.json`} download="rigstat-openapi.json">
@@ -86,7 +96,12 @@ function Doc({ doc }: { doc: OpenApi }) {
     METHODS.filter((m) => item[m]).map((method) => {
       const op = item[method] as Operation;
       const shared = (item.parameters as Parameter[] | undefined) ?? [];
-      return { path, method, op, params: [...shared, ...(op.parameters ?? [])].map((p) => resolveParam(doc, p)) };
+      return {
+        path,
+        method,
+        op,
+        params: [...shared, ...(op.parameters ?? [])].map((p) => resolveParam(doc, p)),
+      };
     }),
   );
   const tags = doc.tags ?? [{ name: "server" }];
@@ -106,8 +121,12 @@ function Doc({ doc }: { doc: OpenApi }) {
         <h2>In general</h2>
         <Markdown text={doc.info.description ?? ""} />
         <h3>For example</h3>
-        <Command text={`curl -s '${location.origin}${API}/compare?a=experiment=rq,rq_affinity=0&b=experiment=rq,rq_affinity=1&format=text'`} />
-        <Command text={`rigstat compare --server ${location.origin} --a experiment=rq,rq_affinity=0 --b experiment=rq,rq_affinity=1`} />
+        <Command
+          text={`curl -s '${location.origin}${API}/compare?a=experiment=rq,rq_affinity=0&b=experiment=rq,rq_affinity=1&format=text'`}
+        />
+        <Command
+          text={`rigstat compare --server ${location.origin} --a experiment=rq,rq_affinity=0 --b experiment=rq,rq_affinity=1`}
+        />
       </section>
       {tags.map((t) => (
         <section key={t.name} id={`tag-${t.name}`} aria-labelledby={`h-${t.name}`}>
@@ -125,12 +144,29 @@ function Doc({ doc }: { doc: OpenApi }) {
   );
 }
 
-function Op({ doc, path, method, op, params }: { doc: OpenApi; path: string; method: string; op: Operation; params: Parameter[] }) {
+function Op({
+  doc,
+  path,
+  method,
+  op,
+  params,
+}: {
+  doc: OpenApi;
+  path: string;
+  method: string;
+  op: Operation;
+  params: Parameter[];
+}) {
   const [open, setOpen] = useState(false);
   return (
-    <details class="card op" id={`op-${op.operationId}`} onToggle={(e) => setOpen(e.currentTarget.open)}>
+    <details
+      class="card op"
+      id={`op-${op.operationId}`}
+      onToggle={(e) => setOpen(e.currentTarget.open)}
+    >
       <summary>
-        <span class={`verb ${method}`}>{method.toUpperCase()}</span> <code>{path}</code> <span class="muted">{op.summary}</span>
+        <span class={`verb ${method}`}>{method.toUpperCase()}</span> <code>{path}</code>{" "}
+        <span class="muted">{op.summary}</span>
       </summary>
       {open && (
         <div class="op-body">
@@ -151,7 +187,12 @@ function Op({ doc, path, method, op, params }: { doc: OpenApi; path: string; met
           )}
           <h3>Answers</h3>
           {Object.entries(op.responses).map(([code, r]) => (
-            <Answer key={code} doc={doc} code={code} r={r.$ref ? (lookup(doc, r.$ref) as typeof r) : r} />
+            <Answer
+              key={code}
+              doc={doc}
+              code={code}
+              r={r.$ref ? (lookup(doc, r.$ref) as typeof r) : r}
+            />
           ))}
           {method === "get" && <TryIt path={path} params={params} />}
         </div>
@@ -160,14 +201,37 @@ function Op({ doc, path, method, op, params }: { doc: OpenApi; path: string; met
   );
 }
 
-function Answer({ doc, code, r }: { doc: OpenApi; code: string; r: { description?: string; content?: Record<string, Media> } }) {
+function Answer({
+  doc,
+  code,
+  r,
+}: {
+  doc: OpenApi;
+  code: string;
+  r: { description?: string; content?: Record<string, Media> };
+}) {
   const types = Object.entries(r.content ?? {});
   return (
     <div class="answer">
       <p>
-        <span class={`badge ${code.startsWith("2") ? "good" : code === "default" ? "bad" : "weak"}`}>{code}</span> {r.description} {types.map(([t]) => <code key={t} class="factor muted">{t}</code>)}
+        <span
+          class={`badge ${code.startsWith("2") ? "good" : code === "default" ? "bad" : "weak"}`}
+        >
+          {code}
+        </span>{" "}
+        {r.description}{" "}
+        {types.map(([t]) => (
+          <code key={t} class="factor muted">
+            {t}
+          </code>
+        ))}
       </p>
-      {types.map(([t, m]) => m.schema && (m.schema.$ref || m.schema.properties || m.schema.anyOf) && code !== "default" && <SchemaTree key={t} doc={doc} schema={m.schema} />)}
+      {types.map(
+        ([t, m]) =>
+          m.schema &&
+          (m.schema.$ref || m.schema.properties || m.schema.anyOf) &&
+          code !== "default" && <SchemaTree key={t} doc={doc} schema={m.schema} />,
+      )}
     </div>
   );
 }
@@ -196,11 +260,16 @@ function Params({ doc, params }: { doc: OpenApi; params: Parameter[] }) {
               </td>
               <td>
                 <Inline text={p.description ?? ""} />
-                {p.schema.default !== undefined && <span class="muted"> default {JSON.stringify(p.schema.default)}</span>}
+                {p.schema.default !== undefined && (
+                  <span class="muted"> default {JSON.stringify(p.schema.default)}</span>
+                )}
                 {p.example !== undefined && (
                   <>
                     {" "}
-                    <span class="muted">e.g.</span> <code>{typeof p.example === "string" ? p.example : JSON.stringify(p.example)}</code>
+                    <span class="muted">e.g.</span>{" "}
+                    <code>
+                      {typeof p.example === "string" ? p.example : JSON.stringify(p.example)}
+                    </code>
                   </>
                 )}
               </td>
@@ -231,7 +300,8 @@ function SchemaTree({ doc, schema }: { doc: OpenApi; schema: Schema }) {
   return (
     <details class="schema">
       <summary>
-        {named ?? typeText(doc, s)} <span class="muted">{members.length > 0 ? `${members.length} members` : ""}</span>
+        {named ?? typeText(doc, s)}{" "}
+        <span class="muted">{members.length > 0 ? `${members.length} members` : ""}</span>
       </summary>
       {members.length > 0 && (
         <Scroll label={`Members of ${named ?? "the body"}`}>
@@ -271,12 +341,18 @@ function membersOf(doc: OpenApi, s: Schema): Record<string, Schema> {
 
 function lookup(doc: OpenApi, ref: string): unknown {
   let at: unknown = doc;
-  for (const part of ref.replace(/^#\//, "").split("/")) at = (at as Record<string, unknown> | undefined)?.[part];
+  for (const part of ref.replace(/^#\//, "").split("/"))
+    at = (at as Record<string, unknown> | undefined)?.[part];
   return at;
 }
 
 function resolveSchema(doc: OpenApi, s: Schema): Schema {
-  return s.$ref ? { ...(lookup(doc, s.$ref) as Schema), description: s.description ?? (lookup(doc, s.$ref) as Schema).description } : s;
+  return s.$ref
+    ? {
+        ...(lookup(doc, s.$ref) as Schema),
+        description: s.description ?? (lookup(doc, s.$ref) as Schema).description,
+      }
+    : s;
 }
 
 function resolveParam(doc: OpenApi, p: Parameter): Parameter {
@@ -308,7 +384,9 @@ function TryIt({ path, params }: { path: string; params: Parameter[] }) {
       const response = await request(url);
       const text = await response.text();
       const json = (response.headers.get("Content-Type") ?? "").includes("json");
-      setAnswer(json ? JSON.stringify(JSON.parse(text), null, 2).slice(0, 20000) : text.slice(0, 20000));
+      setAnswer(
+        json ? JSON.stringify(JSON.parse(text), null, 2).slice(0, 20000) : text.slice(0, 20000),
+      );
     } catch (err) {
       if (!(err instanceof ApiError)) throw err;
       setAnswer(JSON.stringify(err.problem, null, 2));
@@ -325,7 +403,13 @@ function TryIt({ path, params }: { path: string; params: Parameter[] }) {
               type="text"
               required={p.required}
               value={values[p.name] ?? ""}
-              placeholder={p.example === undefined ? "" : Array.isArray(p.example) ? String(p.example[0]) : String(p.example)}
+              placeholder={
+                p.example === undefined
+                  ? ""
+                  : Array.isArray(p.example)
+                    ? String(p.example[0])
+                    : String(p.example)
+              }
               onInput={(e) => setValues({ ...values, [p.name]: e.currentTarget.value })}
             />
           </label>
@@ -354,7 +438,8 @@ export function Markdown({ text }: { text: string }) {
     <>
       {blocks.map((b, i) => {
         const lines = b.split("\n").map((l) => l.trim());
-        if (lines.length > 2 && lines.every((l) => l.startsWith("|"))) return <MarkdownTable key={i} lines={lines} />;
+        if (lines.length > 2 && lines.every((l) => l.startsWith("|")))
+          return <MarkdownTable key={i} lines={lines} />;
         return (
           <p key={i}>
             <Inline text={lines.join(" ")} />
@@ -366,7 +451,11 @@ export function Markdown({ text }: { text: string }) {
 }
 
 function MarkdownTable({ lines }: { lines: string[] }) {
-  const cells = (l: string) => l.slice(1, -1).split("|").map((c) => c.trim());
+  const cells = (l: string) =>
+    l
+      .slice(1, -1)
+      .split("|")
+      .map((c) => c.trim());
   return (
     <Scroll label="Terms">
       <table class="data">
@@ -398,7 +487,17 @@ function MarkdownTable({ lines }: { lines: string[] }) {
 function Inline({ text }: { text: string }): ComponentChildren {
   return (
     <>
-      {text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part, i) => (part.startsWith("`") ? <code key={i}>{part.slice(1, -1)}</code> : part.startsWith("**") ? <strong key={i}>{part.slice(2, -2)}</strong> : part))}
+      {text
+        .split(/(`[^`]+`|\*\*[^*]+\*\*)/)
+        .map((part, i) =>
+          part.startsWith("`") ? (
+            <code key={i}>{part.slice(1, -1)}</code>
+          ) : part.startsWith("**") ? (
+            <strong key={i}>{part.slice(2, -2)}</strong>
+          ) : (
+            part
+          ),
+        )}
     </>
   );
 }

@@ -9,7 +9,10 @@ import type { Tone } from "../lib/words";
 import { Ago, Scroll, Time } from "../ui/bits";
 import { toast } from "../ui/toast";
 
-const STATES: Record<Assignment["state"], { symbol: string; tone: Tone; going: boolean; text?: string }> = {
+const STATES: Record<
+  Assignment["state"],
+  { symbol: string; tone: Tone; going: boolean; text?: string }
+> = {
   queued: { symbol: "…", tone: "weak", going: true, text: "waits for the box" },
   taken: { symbol: "…", tone: "weak", going: true },
   running: { symbol: "▶", tone: "good", going: true },

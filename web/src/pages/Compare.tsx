@@ -34,7 +34,14 @@ export function ComparePage() {
     [query],
   );
 
-  const pickers = <Pickers query={query} metric={first?.metric ?? null} stats={first?.rows.map((r) => r.stat) ?? []} skips={docs.some((d) => d.verdict.reasons.some((r) => r.code.startsWith("omission")))} />;
+  const pickers = (
+    <Pickers
+      query={query}
+      metric={first?.metric ?? null}
+      stats={first?.rows.map((r) => r.stat) ?? []}
+      skips={docs.some((d) => d.verdict.reasons.some((r) => r.code.startsWith("omission")))}
+    />
+  );
   if (!ready || !answer.data || answer.error)
     return (
       <>
@@ -45,7 +52,13 @@ export function ComparePage() {
           </div>
         </header>
         {pickers}
-        {!ready ? <Start a={asked.a} /> : answer.error ? <ProblemBox error={answer.error} retry={answer.retry} /> : <Skeleton what="comparing the runs" lines={12} cancel={answer.cancel} />}
+        {!ready ? (
+          <Start a={asked.a} />
+        ) : answer.error ? (
+          <ProblemBox error={answer.error} retry={answer.retry} />
+        ) : (
+          <Skeleton what="comparing the runs" lines={12} cancel={answer.cancel} />
+        )}
       </>
     );
   return (
@@ -77,7 +90,8 @@ async function pin(params: ReadonlyMap<string, readonly string[]>): Promise<void
   for (const [name, values] of params) {
     if (name === "b") body.b = values;
     else if (name === "ci") body.ci = Number(values[0]);
-    else if (name === "anyway" || name === "corrected") body[name] = values[0] === "1" || values[0] === "true";
+    else if (name === "anyway" || name === "corrected")
+      body[name] = values[0] === "1" || values[0] === "true";
     else body[name] = values[0];
   }
   try {
@@ -96,7 +110,11 @@ function Start({ a }: { a: string }) {
   const pins = useApi<List<Pin>>(`${API}/comparisons?limit=10`);
   return (
     <>
-      {a && <p class="notice">Choose what to compare A with: the box for side B offers the other levels of its factors.</p>}
+      {a && (
+        <p class="notice">
+          Choose what to compare A with: the box for side B offers the other levels of its factors.
+        </p>
+      )}
       <section aria-labelledby="start-title">
         <h2 id="start-title">Start from an experiment</h2>
         <Show from={experiments} what="experiments">
@@ -104,7 +122,8 @@ function Start({ a }: { a: string }) {
             list.items.filter((e) => e.compare).length === 0 ? (
               <Empty title="No experiment has two levels yet">
                 <p>
-                  Import two files under different levels on the <a href="/import">import page</a>, or choose runs on the <a href="/runs">runs page</a>.
+                  Import two files under different levels on the <a href="/import">import page</a>,
+                  or choose runs on the <a href="/runs">runs page</a>.
                 </p>
               </Empty>
             ) : (
@@ -121,7 +140,8 @@ function Start({ a }: { a: string }) {
                       </p>
                       <p class="muted">
                         {plural(e.runs.total, "run")}
-                        {e.hosts.length > 0 && ` on ${e.hosts.join(", ")}`} {e.demo && <span class="badge">demo</span>}
+                        {e.hosts.length > 0 && ` on ${e.hosts.join(", ")}`}{" "}
+                        {e.demo && <span class="badge">demo</span>}
                       </p>
                     </li>
                   ))}
@@ -136,7 +156,8 @@ function Start({ a }: { a: string }) {
           <ul class="pins">
             {pins.data.items.map((p) => (
               <li key={p.id}>
-                <a href={`/c/${p.id}`}>{p.title ?? p.id}</a> <span class="muted">{p.sentence}</span> <Time at={p.created} />
+                <a href={`/c/${p.id}`}>{p.title ?? p.id}</a> <span class="muted">{p.sentence}</span>{" "}
+                <Time at={p.created} />
               </li>
             ))}
           </ul>

@@ -11,7 +11,19 @@ import { fmt, plural } from "../lib/format";
 import { usePlace } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { encodeValue, one, tidy } from "../lib/urlstate";
-import { Empty, Factors, Facts, Heading, Pager, Scroll, Show, SortTh, Time, useNarrow, useTitle } from "../ui/bits";
+import {
+  Empty,
+  Factors,
+  Facts,
+  Heading,
+  Pager,
+  Scroll,
+  Show,
+  SortTh,
+  Time,
+  useNarrow,
+  useTitle,
+} from "../ui/bits";
 import { ExperimentCard } from "./Fleet";
 import { Assignments } from "./Assignments";
 import { NewExperiment } from "./NewExperiment";
@@ -61,12 +73,20 @@ function ExperimentList() {
       </header>
       <Show from={list} what="experiments">
         {(first) => {
-          const rows = sortBy([...first.items, ...more.items], KEYS[sort.key] ?? KEYS.started!, sort.dir);
+          const rows = sortBy(
+            [...first.items, ...more.items],
+            KEYS[sort.key] ?? KEYS.started!,
+            sort.dir,
+          );
           if (rows.length === 0)
             return (
               <Empty title="No experiment yet">
                 <p>
-                  <code>rigstat-agent run --experiment NAME --factor SETTING=0,1 --runs 10 -- COMMAND</code> on a box makes one; so does <a href="/import">importing</a> files under an experiment's name.
+                  <code>
+                    rigstat-agent run --experiment NAME --factor SETTING=0,1 --runs 10 -- COMMAND
+                  </code>{" "}
+                  on a box makes one; so does <a href="/import">importing</a> files under an
+                  experiment's name.
                 </p>
               </Empty>
             );
@@ -92,7 +112,12 @@ function ExperimentList() {
 
 function Table({ rows, sort }: { rows: Experiment[]; sort: ReturnType<typeof parseSort> }) {
   const head = (id: string, text: string) => (
-    <SortTh id={id} sort={sort} fallback={FALLBACK} first={id === "started" || id === "progress" ? "desc" : "asc"}>
+    <SortTh
+      id={id}
+      sort={sort}
+      fallback={FALLBACK}
+      first={id === "started" || id === "progress" ? "desc" : "asc"}
+    >
       {text}
     </SortTh>
   );
@@ -114,7 +139,8 @@ function Table({ rows, sort }: { rows: Experiment[]; sort: ReturnType<typeof par
           {rows.map((e) => (
             <tr key={e.id}>
               <th scope="row">
-                <a href={`/experiments/${e.id}`}>{e.name}</a> {e.demo && <span class="badge">demo</span>}
+                <a href={`/experiments/${e.id}`}>{e.name}</a>{" "}
+                {e.demo && <span class="badge">demo</span>}
               </th>
               <td>{e.hosts.join(", ") || <span class="na">none</span>}</td>
               <td>{e.factors.map((f) => `${f.name}: ${f.levels.join(", ")}`).join("; ")}</td>
@@ -135,12 +161,23 @@ function Table({ rows, sort }: { rows: Experiment[]; sort: ReturnType<typeof par
 }
 
 function Progress({ e }: { e: Experiment }) {
-  const extra = [e.runs.running > 0 && `${e.runs.running} running`, e.runs.failed > 0 && `${e.runs.failed} failed`, e.runs.excluded > 0 && `${e.runs.excluded} excluded`].filter(Boolean).join(", ");
+  const extra = [
+    e.runs.running > 0 && `${e.runs.running} running`,
+    e.runs.failed > 0 && `${e.runs.failed} failed`,
+    e.runs.excluded > 0 && `${e.runs.excluded} excluded`,
+  ]
+    .filter(Boolean)
+    .join(", ");
   return (
     <>
       {e.total_runs && e.total_runs > e.runs.total ? (
         <>
-          <progress max={e.total_runs} value={e.runs.total} aria-label={`${e.runs.total} of ${e.total_runs} runs`} /> {e.runs.total} / {e.total_runs}
+          <progress
+            max={e.total_runs}
+            value={e.runs.total}
+            aria-label={`${e.runs.total} of ${e.total_runs} runs`}
+          />{" "}
+          {e.runs.total} / {e.total_runs}
         </>
       ) : (
         e.runs.total
@@ -167,7 +204,9 @@ export function ExperimentPage({ id }: { id: string }) {
             <div>
               <Heading>{e.name}</Heading>
               <p class="sub">
-                {e.factors.map((f) => `${f.name}: ${f.levels.join(" vs ")}`).join("; ") || "no factor"} {e.demo && <span class="badge">demo</span>}
+                {e.factors.map((f) => `${f.name}: ${f.levels.join(" vs ")}`).join("; ") ||
+                  "no factor"}{" "}
+                {e.demo && <span class="badge">demo</span>}
               </p>
             </div>
             <div class="actions">
@@ -183,11 +222,21 @@ export function ExperimentPage({ id }: { id: string }) {
           </header>
           {e.note && <p class="notice">{e.note}</p>}
           {e.order === "sequential" && (
-            <p class="notice warn">All runs of one level came before the other: what changed with time cannot be told from what the factor changed. Alternate the levels next time.</p>
+            <p class="notice warn">
+              All runs of one level came before the other: what changed with time cannot be told
+              from what the factor changed. Alternate the levels next time.
+            </p>
           )}
           <Facts
             items={[
-              ["state", e.runs.running > 0 ? `${e.runs.running} running` : e.ended ? "finished" : "no run is going on"],
+              [
+                "state",
+                e.runs.running > 0
+                  ? `${e.runs.running} running`
+                  : e.ended
+                    ? "finished"
+                    : "no run is going on",
+              ],
               ["boxes", e.hosts.join(", ") || "none named"],
               ["order", e.order ?? "unknown"],
               ["runs", <Progress e={e} />],
@@ -245,7 +294,13 @@ function Cells({ e }: { e: Experiment }) {
                   {e.runs_per_cell ? ` / ${e.runs_per_cell}` : ""}
                 </td>
                 <td>
-                  {i === 0 || !first ? <span class="muted">reference</span> : <a href={pageUrl(first.selector, [c.selector])}>against {Object.values(first.factors).join(", ") || "A"}</a>}
+                  {i === 0 || !first ? (
+                    <span class="muted">reference</span>
+                  ) : (
+                    <a href={pageUrl(first.selector, [c.selector])}>
+                      against {Object.values(first.factors).join(", ") || "A"}
+                    </a>
+                  )}
                 </td>
               </tr>
             ))}
@@ -261,7 +316,8 @@ function InOrder({ e }: { e: Experiment }) {
   const url = `${API}/runs?experiment=${encodeValue(e.id)}&sort=order&limit=1000`;
   const runs = useApi<List<RunItem>>(url);
   useEffect(() => runs.retry(), [e.runs.total, e.runs.running, e.runs.failed]);
-  const cellOf = (r: RunItem) => e.cells.findIndex((c) => Object.entries(c.factors).every(([k, v]) => r.factors[k] === v));
+  const cellOf = (r: RunItem) =>
+    e.cells.findIndex((c) => Object.entries(c.factors).every(([k, v]) => r.factors[k] === v));
   return (
     <section aria-labelledby="order-title">
       <h2 id="order-title">Runs in order</h2>
@@ -275,7 +331,12 @@ function InOrder({ e }: { e: Experiment }) {
                 const text = `${r.order ?? i + 1}: ${cell < 0 ? "?" : letter(cell)} ${r.id}, ${r.excluded ? `excluded: ${r.excluded}` : r.state}`;
                 return (
                   <li key={r.id}>
-                    <a href={`/runs/${r.id}`} class={`cell tone-${SIDE_TONES[cell] ?? "ink"} ${bad ? "bad" : ""} ${r.state}`} title={text} aria-label={text}>
+                    <a
+                      href={`/runs/${r.id}`}
+                      class={`cell tone-${SIDE_TONES[cell] ?? "ink"} ${bad ? "bad" : ""} ${r.state}`}
+                      title={text}
+                      aria-label={text}
+                    >
                       {bad ? "✕" : cell < 0 ? "?" : letter(cell)}
                     </a>
                   </li>
@@ -286,13 +347,21 @@ function InOrder({ e }: { e: Experiment }) {
               <table class="data">
                 <thead>
                   <tr>
-                    <th scope="col" class="num">order</th>
+                    <th scope="col" class="num">
+                      order
+                    </th>
                     <th scope="col">run</th>
                     <th scope="col">levels</th>
                     <th scope="col">started</th>
-                    <th scope="col" class="num">p50</th>
-                    <th scope="col" class="num">p99</th>
-                    <th scope="col" class="num">max</th>
+                    <th scope="col" class="num">
+                      p50
+                    </th>
+                    <th scope="col" class="num">
+                      p99
+                    </th>
+                    <th scope="col" class="num">
+                      max
+                    </th>
                     <th scope="col">state</th>
                   </tr>
                 </thead>
@@ -309,11 +378,13 @@ function InOrder({ e }: { e: Experiment }) {
                       <td class="nowrap">
                         <Time at={r.started} />
                       </td>
-                      {[r.summary?.p50 ?? r.summary?.value, r.summary?.p99, r.summary?.max].map((v, k) => (
-                        <td key={k} class="num">
-                          {fmt(v, r.summary?.unit ?? "")}
-                        </td>
-                      ))}
+                      {[r.summary?.p50 ?? r.summary?.value, r.summary?.p99, r.summary?.max].map(
+                        (v, k) => (
+                          <td key={k} class="num">
+                            {fmt(v, r.summary?.unit ?? "")}
+                          </td>
+                        ),
+                      )}
                       <td>
                         <Flags r={r} /> {r.excluded && <span class="muted">{r.excluded}</span>}
                       </td>

@@ -8,17 +8,29 @@ import { group, plural } from "../lib/format";
 import { setQuery, usePlace } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { encodeValue, one, tidy } from "../lib/urlstate";
-import { Ago, Command, Facts, Factors, Heading, Scroll, Show, SortTh, useNarrow, useTitle } from "../ui/bits";
+import {
+  Ago,
+  Command,
+  Facts,
+  Factors,
+  Heading,
+  Scroll,
+  Show,
+  SortTh,
+  useNarrow,
+  useTitle,
+} from "../ui/bits";
 import { toast } from "../ui/toast";
 
 const FALLBACK = "-need";
 
-const STATES: Record<Host["state"], { symbol: string; text: string; tone: string; rank: number }> = {
-  online: { symbol: "●", text: "online", tone: "good", rank: 1 },
-  stale: { symbol: "◐", text: "stale", tone: "mixed", rank: 3 },
-  offline: { symbol: "○", text: "offline", tone: "bad", rank: 4 },
-  imported: { symbol: "⇩", text: "imported", tone: "weak", rank: 0 },
-};
+const STATES: Record<Host["state"], { symbol: string; text: string; tone: string; rank: number }> =
+  {
+    online: { symbol: "●", text: "online", tone: "good", rank: 1 },
+    stale: { symbol: "◐", text: "stale", tone: "mixed", rank: 3 },
+    offline: { symbol: "○", text: "offline", tone: "bad", rank: 4 },
+    imported: { symbol: "⇩", text: "imported", tone: "weak", rank: 0 },
+  };
 
 const KEYS: Record<string, (h: Host) => SortKey> = {
   need: (h) => STATES[h.state].rank * 10 + ((h.lost_1h ?? 0) > 0 ? 5 : 0),
@@ -82,13 +94,20 @@ function summary(list: HostList): string {
   const boxes = list.items.filter((h) => h.state !== "imported");
   const imported = list.items.length - boxes.length;
   const count = (s: Host["state"]) => list.items.filter((h) => h.state === s).length;
-  if (boxes.length === 0) return imported > 0 ? `No box reports yet; ${plural(imported, "host")} known from imports.` : "No box reports yet.";
-  const parts = (["online", "stale", "offline"] as const).filter((s) => count(s) > 0).map((s) => `${count(s)} ${STATES[s].text}`);
+  if (boxes.length === 0)
+    return imported > 0
+      ? `No box reports yet; ${plural(imported, "host")} known from imports.`
+      : "No box reports yet.";
+  const parts = (["online", "stale", "offline"] as const)
+    .filter((s) => count(s) > 0)
+    .map((s) => `${count(s)} ${STATES[s].text}`);
   return `${plural(boxes.length, "box", "boxes")}: ${parts.join(" · ")}${imported > 0 ? ` · ${imported} from imports` : ""}`;
 }
 
 function Attention({ hosts }: { hosts: readonly Host[] }) {
-  const needy = hosts.filter((h) => h.state === "stale" || h.state === "offline" || (h.lost_1h ?? 0) > 0);
+  const needy = hosts.filter(
+    (h) => h.state === "stale" || h.state === "offline" || (h.lost_1h ?? 0) > 0,
+  );
   if (needy.length === 0) return null;
   return (
     <section class="notice warn" aria-labelledby="attention-title">
@@ -119,7 +138,14 @@ function Hosts({ list }: { list: readonly Host[] }) {
   const kept = list.filter((h) => !state || h.state === state);
   const rows = sortBy(kept, KEYS[sort.key] ?? KEYS.need!, sort.dir);
   const head = (id: string, text: string, right = false, title?: string) => (
-    <SortTh id={id} sort={sort} fallback={FALLBACK} right={right} title={title} first={right ? "desc" : "asc"}>
+    <SortTh
+      id={id}
+      sort={sort}
+      fallback={FALLBACK}
+      right={right}
+      title={title}
+      first={right ? "desc" : "asc"}
+    >
       {text}
     </SortTh>
   );
@@ -131,8 +157,15 @@ function Hosts({ list }: { list: readonly Host[] }) {
           {(Object.keys(STATES) as Host["state"][])
             .filter((s) => list.some((h) => h.state === s))
             .map((s) => (
-              <button key={s} type="button" class="chip" aria-pressed={state === s} onClick={() => setQuery({ state: state === s ? null : s })}>
-                {STATES[s].text} <span class="count">{list.filter((h) => h.state === s).length}</span>
+              <button
+                key={s}
+                type="button"
+                class="chip"
+                aria-pressed={state === s}
+                onClick={() => setQuery({ state: state === s ? null : s })}
+              >
+                {STATES[s].text}{" "}
+                <span class="count">{list.filter((h) => h.state === s).length}</span>
               </button>
             ))}
         </div>
@@ -144,7 +177,14 @@ function Hosts({ list }: { list: readonly Host[] }) {
               <h3>
                 <HostLink host={h} /> <StateWord host={h} />
               </h3>
-              <Facts items={[["seen", h.state === "imported" ? null : <Ago at={h.last_seen} />], ["lost in 1 h", h.state === "imported" ? null : lostText(h)], ["kernel", h.kernel], ["now", <Now host={h} />]]} />
+              <Facts
+                items={[
+                  ["seen", h.state === "imported" ? null : <Ago at={h.last_seen} />],
+                  ["lost in 1 h", h.state === "imported" ? null : lostText(h)],
+                  ["kernel", h.kernel],
+                  ["now", <Now host={h} />],
+                ]}
+              />
             </li>
           ))}
         </ul>
@@ -154,7 +194,12 @@ function Hosts({ list }: { list: readonly Host[] }) {
             <thead>
               <tr>
                 {head("name", "box")}
-                {head("state", "state", false, "online: seen in the last 30 s; stale: in the last 10 min")}
+                {head(
+                  "state",
+                  "state",
+                  false,
+                  "online: seen in the last 30 s; stale: in the last 10 min",
+                )}
                 {head("seen", "last seen", true)}
                 {head("lost", "lost (1 h)", true)}
                 {head("kernel", "kernel")}
@@ -172,7 +217,13 @@ function Hosts({ list }: { list: readonly Host[] }) {
                   <td>
                     <StateWord host={h} />
                   </td>
-                  <td class="num">{h.state === "imported" ? <span class="na">n/a</span> : <Ago at={h.last_seen} />}</td>
+                  <td class="num">
+                    {h.state === "imported" ? (
+                      <span class="na">n/a</span>
+                    ) : (
+                      <Ago at={h.last_seen} />
+                    )}
+                  </td>
                   <td class="num">{lostText(h)}</td>
                   <td>{h.kernel ? <code>{h.kernel}</code> : <span class="na">unknown</span>}</td>
                   <td>
@@ -220,7 +271,14 @@ function Now({ host }: { host: Host }) {
   if (!r) return <span class="na">no run yet</span>;
   return (
     <>
-      <a href={`/runs/${r.id}`}>{r.id}</a> {r.state === "running" ? <span class="badge good">running</span> : <span class="muted">{r.state}</span>} {r.experiment ?? ""} {r.factors && Object.keys(r.factors).length > 0 && <Factors factors={r.factors} />}
+      <a href={`/runs/${r.id}`}>{r.id}</a>{" "}
+      {r.state === "running" ? (
+        <span class="badge good">running</span>
+      ) : (
+        <span class="muted">{r.state}</span>
+      )}{" "}
+      {r.experiment ?? ""}{" "}
+      {r.factors && Object.keys(r.factors).length > 0 && <Factors factors={r.factors} />}
     </>
   );
 }
@@ -233,7 +291,11 @@ function DemoNote({ status, onGone }: { status: Status | null; onGone: () => voi
   const remove = async () => {
     setBusy(true);
     try {
-      const gone = await sendJson<{ experiments: number; runs: number }>("DELETE", `${API}/demo`, undefined);
+      const gone = await sendJson<{ experiments: number; runs: number }>(
+        "DELETE",
+        `${API}/demo`,
+        undefined,
+      );
       toast(`Removed ${plural(gone.runs, "demo run")}.`);
       onGone();
     } catch (e) {
@@ -245,7 +307,8 @@ function DemoNote({ status, onGone }: { status: Status | null; onGone: () => voi
   return (
     <p class="notice row">
       <span>
-        {plural(demo, "demo run")}: published kernel-list results of 2004 and 2008, entered through the normal importer. They count in no total of the fleet.
+        {plural(demo, "demo run")}: published kernel-list results of 2004 and 2008, entered through
+        the normal importer. They count in no total of the fleet.
       </span>
       <button type="button" class="small" disabled={busy} onClick={remove}>
         Remove demo data
@@ -264,22 +327,30 @@ function FirstSteps({ status }: { status: Status | null }) {
             <span class="word tone-good">✓</span> The server is running
           </h3>
           <p class="muted">
-            {status ? `rigstat-server ${status.version}, PostgreSQL ${status.database.version}.` : "It answers."}
+            {status
+              ? `rigstat-server ${status.version}, PostgreSQL ${status.database.version}.`
+              : "It answers."}
           </p>
         </li>
         <li>
           <h3>
             <span class="word tone-weak">○</span> Run a first A/B on a test box
           </h3>
-          <p>There the agent alternates a setting, measures, and sends every run here. The box appears on this page by itself.</p>
-          <Command text={`rigstat-agent run --server ${location.origin} --experiment first \\\n  --factor rq_affinity=0,1 --tune rq_affinity=/sys/block/vda/queue/rq_affinity \\\n  --runs 10 --warmup 2s --duration 30s -- fio job.fio`} />
+          <p>
+            There the agent alternates a setting, measures, and sends every run here. The box
+            appears on this page by itself.
+          </p>
+          <Command
+            text={`rigstat-agent run --server ${location.origin} --experiment first \\\n  --factor rq_affinity=0,1 --tune rq_affinity=/sys/block/vda/queue/rq_affinity \\\n  --runs 10 --warmup 2s --duration 30s -- fio job.fio`}
+          />
         </li>
         <li>
           <h3>
             <span class="word tone-weak">○</span> Or bring files that you have
           </h3>
           <p>
-            <a href="/import">Import</a> reads cyclictest, rtla, fio, perf stat, HdrHistogram and plain tables. Two files under different levels are enough for a comparison.
+            <a href="/import">Import</a> reads cyclictest, rtla, fio, perf stat, HdrHistogram and
+            plain tables. Two files under different levels are enough for a comparison.
           </p>
         </li>
       </ol>
@@ -310,7 +381,8 @@ export function ExperimentCard({ e, level = 3 }: { e: Experiment; level?: 2 | 3 
   return (
     <li class="card">
       <Title>
-        <a href={`/experiments/${e.id}`}>{e.name}</a> {e.demo && <span class="badge">demo</span>} {e.runs.running > 0 && <span class="badge good">running</span>}
+        <a href={`/experiments/${e.id}`}>{e.name}</a> {e.demo && <span class="badge">demo</span>}{" "}
+        {e.runs.running > 0 && <span class="badge good">running</span>}
       </Title>
       <p>{e.factors.map((f) => `${f.name}: ${f.levels.join(" vs ")}`).join("; ") || "no factor"}</p>
       <p class="muted">

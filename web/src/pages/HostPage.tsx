@@ -10,7 +10,7 @@ import { quoteValue } from "../lib/selector";
 import { encodeValue } from "../lib/urlstate";
 import { Ago, Factors, Facts, Heading, Num, Scroll, Show, Time, useTitle } from "../ui/bits";
 import { StateWord } from "./Fleet";
-import { EnvironmentFacts } from "./RunPage";
+import { EnvironmentFacts } from "../run/Facts";
 import { Flags } from "./Runs";
 
 export function HostPage({ name }: { name: string }) {
@@ -58,7 +58,9 @@ const WATCHED_HOURS = 3;
 
 /** The daemon's hourly watch runs, one after the other, and the last minute in words. */
 function Watch({ host }: { host: string }) {
-  const runs = useApi<List<RunItem>>(`${API}/runs?q=${encodeValue(`host=${quoteValue(host)},kind=watch`)}&limit=${WATCHED_HOURS}`);
+  const runs = useApi<List<RunItem>>(
+    `${API}/runs?q=${encodeValue(`host=${quoteValue(host)},kind=watch`)}&limit=${WATCHED_HOURS}`,
+  );
   const [latest, setLatest] = useState<Minutes | null>(null);
   useEffect(() => {
     const timer = setInterval(runs.retry, 60000); // a new run begins every hour
@@ -73,12 +75,21 @@ function Watch({ host }: { host: string }) {
     <>
       {latest && last >= 0 && (
         <p>
-          <strong>Last minute</strong> (<Time at={latest.t[last]} />): p50 <Num v={latest.p50[last]} unit={latest.unit} />, p99 <Num v={latest.p99[last]} unit={latest.unit} />, max <Num v={latest.max[last]} unit={latest.unit} />,{" "}
+          <strong>Last minute</strong> (<Time at={latest.t[last]} />
+          ): p50 <Num v={latest.p50[last]} unit={latest.unit} />, p99{" "}
+          <Num v={latest.p99[last]} unit={latest.unit} />, max{" "}
+          <Num v={latest.max[last]} unit={latest.unit} />,{" "}
           {plural(latest.count[last] ?? 0, "sample")}
           {(latest.lost[last] ?? 0) > 0 ? `, ${group(latest.lost[last]!)} lost` : ", none lost"}.
         </p>
       )}
-      <OverTime runs={list.map((r) => r.id)} metric={metric} title="Watching" refreshMs={first.state === "running" ? 10000 : undefined} onLatest={setLatest} />
+      <OverTime
+        runs={list.map((r) => r.id)}
+        metric={metric}
+        title="Watching"
+        refreshMs={first.state === "running" ? 10000 : undefined}
+        onLatest={setLatest}
+      />
     </>
   );
 }
@@ -101,9 +112,15 @@ function LatestRuns({ host }: { host: string }) {
                     <th scope="col">started</th>
                     <th scope="col">experiment</th>
                     <th scope="col">factors</th>
-                    <th scope="col" class="num">p50</th>
-                    <th scope="col" class="num">p99</th>
-                    <th scope="col" class="num">max</th>
+                    <th scope="col" class="num">
+                      p50
+                    </th>
+                    <th scope="col" class="num">
+                      p99
+                    </th>
+                    <th scope="col" class="num">
+                      max
+                    </th>
                     <th scope="col">state</th>
                   </tr>
                 </thead>
@@ -116,15 +133,21 @@ function LatestRuns({ host }: { host: string }) {
                       <td class="nowrap">
                         <Time at={r.started} />
                       </td>
-                      <td>{r.experiment && <a href={`/experiments/${r.experiment_id}`}>{r.experiment}</a>}</td>
+                      <td>
+                        {r.experiment && (
+                          <a href={`/experiments/${r.experiment_id}`}>{r.experiment}</a>
+                        )}
+                      </td>
                       <td>
                         <Factors factors={r.factors} />
                       </td>
-                      {[r.summary?.p50 ?? r.summary?.value, r.summary?.p99, r.summary?.max].map((v, i) => (
-                        <td key={i} class="num">
-                          <Num v={v} unit={r.summary?.unit ?? ""} />
-                        </td>
-                      ))}
+                      {[r.summary?.p50 ?? r.summary?.value, r.summary?.p99, r.summary?.max].map(
+                        (v, i) => (
+                          <td key={i} class="num">
+                            <Num v={v} unit={r.summary?.unit ?? ""} />
+                          </td>
+                        ),
+                      )}
                       <td>
                         <Flags r={r} />
                       </td>

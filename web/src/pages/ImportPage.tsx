@@ -36,17 +36,28 @@ let nextKey = 1;
 export function ImportPage() {
   useTitle("Import");
   const [items, setItems] = useState<Item[]>([]);
-  const [options, setOptions] = useState<Options>({ experiment: "", host: "", format: "", unit: "", metric: "" });
+  const [options, setOptions] = useState<Options>({
+    experiment: "",
+    host: "",
+    format: "",
+    unit: "",
+    metric: "",
+  });
   const [over, setOver] = useState(false);
   const [pasted, setPasted] = useState("");
   const fileRef = useRef<HTMLInputElement>(null);
   const history = useApi<List<Import>>(`${API}/imports`);
 
-  const patch = (key: number, change: Partial<Item>) => setItems((list) => list.map((i) => (i.key === key ? { ...i, ...change } : i)));
+  const patch = (key: number, change: Partial<Item>) =>
+    setItems((list) => list.map((i) => (i.key === key ? { ...i, ...change } : i)));
   const send = async (item: Item, o: Options, dry: boolean) => {
     patch(item.key, { busy: true });
     try {
-      const response = await request(importUrl(item, o, dry), { method: "POST", body: item.bytes, headers: { "Content-Type": "application/octet-stream" } });
+      const response = await request(importUrl(item, o, dry), {
+        method: "POST",
+        body: item.bytes,
+        headers: { "Content-Type": "application/octet-stream" },
+      });
       const report = (await response.json()) as Import;
       patch(item.key, { report, problem: null, busy: false, done: !dry });
       if (!dry) history.retry();
@@ -56,11 +67,23 @@ export function ImportPage() {
     }
   };
   const add = (list: readonly { name: string; bytes: Blob }[]) => {
-    const made = list.map((f): Item => ({ key: nextKey++, name: f.name, bytes: f.bytes, set: guessLevel(f.name), report: null, problem: null, done: false, busy: false }));
+    const made = list.map(
+      (f): Item => ({
+        key: nextKey++,
+        name: f.name,
+        bytes: f.bytes,
+        set: guessLevel(f.name),
+        report: null,
+        problem: null,
+        done: false,
+        busy: false,
+      }),
+    );
     setItems((old) => [...old, ...made]);
     for (const item of made) void send(item, options, true);
   };
-  const addFiles = (files: FileList | null | undefined) => add([...(files ?? [])].map((f) => ({ name: f.name, bytes: f })));
+  const addFiles = (files: FileList | null | undefined) =>
+    add([...(files ?? [])].map((f) => ({ name: f.name, bytes: f })));
   const change = (o: Partial<Options>) => {
     const next = { ...options, ...o };
     setOptions(next);
@@ -76,7 +99,9 @@ export function ImportPage() {
       <header class="page-head">
         <div>
           <Heading>Import</Heading>
-          <p class="sub">Results that you have become runs. Nothing is stored before you have seen what was read.</p>
+          <p class="sub">
+            Results that you have become runs. Nothing is stored before you have seen what was read.
+          </p>
         </div>
       </header>
       <div
@@ -112,7 +137,13 @@ export function ImportPage() {
         />
         <details>
           <summary>or paste text</summary>
-          <textarea aria-label="Text to import" rows={6} value={pasted} onInput={(e) => setPasted(e.currentTarget.value)} placeholder={"Delay   Count\n-----   -----\n6       2257\n7       3210"} />
+          <textarea
+            aria-label="Text to import"
+            rows={6}
+            value={pasted}
+            onInput={(e) => setPasted(e.currentTarget.value)}
+            placeholder={"Delay   Count\n-----   -----\n6       2257\n7       3210"}
+          />
           <p>
             <button
               type="button"
@@ -133,7 +164,12 @@ export function ImportPage() {
         <section aria-labelledby="read-title">
           <div class="list-head">
             <h2 id="read-title">What was read</h2>
-            <button type="button" class="primary" disabled={open.length === 0 || items.some((i) => i.busy)} onClick={importAll}>
+            <button
+              type="button"
+              class="primary"
+              disabled={open.length === 0 || items.some((i) => i.busy)}
+              onClick={importAll}
+            >
               Import {plural(open.length, "file")}
             </button>
           </div>
@@ -167,7 +203,10 @@ function importUrl(item: Item, o: Options, dry: boolean): string {
   const params = new Map<string, readonly string[]>();
   if (dry) params.set("dry_run", ["1"]);
   params.set("source", [item.name]);
-  const sets = item.set.split(",").map((s) => s.trim()).filter((s) => s.includes("="));
+  const sets = item.set
+    .split(",")
+    .map((s) => s.trim())
+    .filter((s) => s.includes("="));
   if (sets.length > 0) params.set("set", sets);
   for (const [k, v] of Object.entries(o)) if (v) params.set(k, [v as string]);
   return `${API}/imports${formatQuery(params)}`;
@@ -184,7 +223,9 @@ function Formats() {
   if (!formats.data) return null;
   return (
     <details>
-      <summary>{plural(formats.data.items.length, "format")} are recognised by their content</summary>
+      <summary>
+        {plural(formats.data.items.length, "format")} are recognised by their content
+      </summary>
       <ul class="formats">
         {formats.data.items.map((f) => (
           <li key={f.name}>
@@ -196,21 +237,39 @@ function Formats() {
   );
 }
 
-function OptionsForm({ options, onChange }: { options: Options; onChange: (o: Partial<Options>) => void }) {
+function OptionsForm({
+  options,
+  onChange,
+}: {
+  options: Options;
+  onChange: (o: Partial<Options>) => void;
+}) {
   const formats = useApi<{ items: { name: string; title: string }[] }>(`${API}/imports/formats`);
   const text = (name: "experiment" | "host" | "metric", label: string, placeholder: string) => (
     <label>
       {label}
-      <input type="text" value={options[name]} placeholder={placeholder} onChange={(e) => onChange({ [name]: e.currentTarget.value.trim() })} />
+      <input
+        type="text"
+        value={options[name]}
+        placeholder={placeholder}
+        onChange={(e) => onChange({ [name]: e.currentTarget.value.trim() })}
+      />
     </label>
   );
   return (
-    <form class="card import-options" aria-label="For all files" onSubmit={(e) => e.preventDefault()}>
+    <form
+      class="card import-options"
+      aria-label="For all files"
+      onSubmit={(e) => e.preventDefault()}
+    >
       {text("experiment", "Experiment", "groups the files; made when new")}
       {text("host", "Box", "where it was measured")}
       <label>
         Format
-        <select value={options.format} onChange={(e) => onChange({ format: e.currentTarget.value })}>
+        <select
+          value={options.format}
+          onChange={(e) => onChange({ format: e.currentTarget.value })}
+        >
           <option value="">detect</option>
           {(formats.data?.items ?? []).map((f) => (
             <option key={f.name} value={f.name}>
@@ -234,14 +293,32 @@ function OptionsForm({ options, onChange }: { options: Options; onChange: (o: Pa
   );
 }
 
-function ItemCard({ item, onSet, onRemove, onUndone }: { item: Item; onSet: (set: string) => void; onRemove: () => void; onUndone: () => void }) {
+function ItemCard({
+  item,
+  onSet,
+  onRemove,
+  onUndone,
+}: {
+  item: Item;
+  onSet: (set: string) => void;
+  onRemove: () => void;
+  onUndone: () => void;
+}) {
   const r = item.report;
   return (
     <li class="card">
       <div class="list-head">
         <h3>
           {item.name} <span class="muted">{fmtBytes(item.bytes.size)}</span>{" "}
-          {item.done ? <span class="badge good">{r?.already ? "was here already" : "imported"}</span> : item.busy ? <span class="badge weak">reading</span> : item.problem ? <span class="badge bad">not readable</span> : <span class="badge">dry run</span>}
+          {item.done ? (
+            <span class="badge good">{r?.already ? "was here already" : "imported"}</span>
+          ) : item.busy ? (
+            <span class="badge weak">reading</span>
+          ) : item.problem ? (
+            <span class="badge bad">not readable</span>
+          ) : (
+            <span class="badge">dry run</span>
+          )}
         </h3>
         <div class="row">
           {item.done && r?.id && !r.already && <Undo id={r.id} onUndone={onUndone} />}
@@ -255,7 +332,12 @@ function ItemCard({ item, onSet, onRemove, onUndone }: { item: Item; onSet: (set
       {!item.done && (
         <label class="set">
           Setting of this file
-          <input type="text" value={item.set} placeholder="max_sectors_kb=64" onChange={(e) => onSet(e.currentTarget.value.trim())} />
+          <input
+            type="text"
+            value={item.set}
+            placeholder="max_sectors_kb=64"
+            onChange={(e) => onSet(e.currentTarget.value.trim())}
+          />
         </label>
       )}
       {item.problem && (
@@ -284,11 +366,24 @@ function Report({ r, done }: { r: Import; done: boolean }) {
           <tbody>
             {r.runs.slice(0, 50).map((x, i) => (
               <tr key={i}>
-                <th scope="row">{x.id ? <a href={`/runs/${x.id}`}>{x.id}</a> : <span class="muted">run {i + 1}</span>}</th>
+                <th scope="row">
+                  {x.id ? (
+                    <a href={`/runs/${x.id}`}>{x.id}</a>
+                  ) : (
+                    <span class="muted">run {i + 1}</span>
+                  )}
+                </th>
                 <td>
                   <Factors factors={x.factors} />
                 </td>
-                <td>{x.metrics.map((m) => `${m.metric} (${m.unit})${m.count !== null && m.count !== undefined ? `: ${plural(m.count, "sample")}` : m.n ? `: ${m.n} runs` : ""}`).join(", ")}</td>
+                <td>
+                  {x.metrics
+                    .map(
+                      (m) =>
+                        `${m.metric} (${m.unit})${m.count !== null && m.count !== undefined ? `: ${plural(m.count, "sample")}` : m.n ? `: ${m.n} runs` : ""}`,
+                    )
+                    .join(", ")}
+                </td>
                 <td class="muted">
                   {x.already && `${done ? "" : "would be "}the same run; `}
                   {x.notes.map((n) => n.text).join("; ")}
@@ -327,11 +422,18 @@ function Next({ items, experiment }: { items: readonly Item[]; experiment: strin
   const groups = new Map<string, string[]>();
   for (const r of runs) {
     if (!r.id) continue;
-    const key = Object.entries(r.factors).map(([k, v]) => `${k}=${quoteValue(v)}`).join(",");
+    const key = Object.entries(r.factors)
+      .map(([k, v]) => `${k}=${quoteValue(v)}`)
+      .join(",");
     groups.set(key, [...(groups.get(key) ?? []), r.id]);
   }
-  if (groups.size < 2 || groups.size > 6) return runs.length > 0 ? <p class="muted">Import files of another setting to compare.</p> : null;
-  const selectors = [...groups.entries()].map(([key, ids]) => (key && experiment ? `experiment=${quoteValue(experiment)},${key}` : runsSelector(ids)));
+  if (groups.size < 2 || groups.size > 6)
+    return runs.length > 0 ? (
+      <p class="muted">Import files of another setting to compare.</p>
+    ) : null;
+  const selectors = [...groups.entries()].map(([key, ids]) =>
+    key && experiment ? `experiment=${quoteValue(experiment)},${key}` : runsSelector(ids),
+  );
   return (
     <p>
       <a class="button primary" href={pageUrl(selectors[0]!, selectors.slice(1))}>
@@ -371,7 +473,10 @@ function History({ from }: { from: ReturnType<typeof useApi<List<Import>>> }) {
                       <tr key={i.id} id={i.id ?? undefined}>
                         <th scope="row">{i.id}</th>
                         <td>
-                          <a href={`${API}/imports/${i.id}/bytes`} download={i.source ?? `${i.id}.bin`}>
+                          <a
+                            href={`${API}/imports/${i.id}/bytes`}
+                            download={i.source ?? `${i.id}.bin`}
+                          >
                             {i.source ?? "file"}
                           </a>{" "}
                           <span class="muted">{fmtBytes(i.bytes)}</span>
@@ -384,7 +489,9 @@ function History({ from }: { from: ReturnType<typeof useApi<List<Import>>> }) {
                               {r.id}
                             </a>
                           ))}
-                          {i.runs.length > 4 && <span class="muted"> and {i.runs.length - 4} more</span>}
+                          {i.runs.length > 4 && (
+                            <span class="muted"> and {i.runs.length - 4} more</span>
+                          )}
                         </td>
                         <td class="nowrap">
                           <Time at={i.created} />

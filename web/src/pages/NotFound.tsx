@@ -7,7 +7,9 @@ export function NotFound({ path }: { path: string }) {
     <>
       <Heading>No such page</Heading>
       <p>
-        There is nothing at <code>{path}</code>. The <a href="/">fleet</a>, the <a href="/runs">runs</a> and the <a href="/compare">comparison page</a> are where most links lead.
+        There is nothing at <code>{path}</code>. The <a href="/">fleet</a>, the{" "}
+        <a href="/runs">runs</a> and the <a href="/compare">comparison page</a> are where most links
+        lead.
       </p>
     </>
   );

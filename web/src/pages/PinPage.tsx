@@ -16,7 +16,17 @@ export function PinPage({ id }: { id: string }) {
   const pin = useApi<Pin>(url);
   const result = pin.data?.result;
   useTitle(pin.data?.title ?? (result ? titleOf(docsOf(result).docs) : `Pinned ${id}`));
-  useEffect(() => onKeys({ t: () => setQuery({ tables: one(query, "tables") ? null : "histogram,percentiles,shift,ccdf,runs" }, "replace") }), [query]);
+  useEffect(
+    () =>
+      onKeys({
+        t: () =>
+          setQuery(
+            { tables: one(query, "tables") ? null : "histogram,percentiles,shift,ccdf,runs" },
+            "replace",
+          ),
+      }),
+    [query],
+  );
   return (
     <Show from={pin} what="the pinned comparison">
       {(p) =>
@@ -40,7 +50,8 @@ export function PinPage({ id }: { id: string }) {
             before={
               <p class="notice">
                 {p.title && <strong>{p.title}. </strong>}
-                Pinned <Time at={p.created} /> by version {p.server}, method {p.method}: fixed runs, fixed result. {p.note}
+                Pinned <Time at={p.created} /> by version {p.server}, method {p.method}: fixed runs,
+                fixed result. {p.note}
               </p>
             }
           />

@@ -10,7 +10,20 @@ import { navigate, setQuery, urlWith, usePlace } from "../lib/router";
 import { runsSelector, splitTerms, withoutTerm } from "../lib/selector";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { formatQuery, one, type Query } from "../lib/urlstate";
-import { Empty, Factors, Heading, Num, Pager, ProblemBox, Scroll, Skeleton, SortTh, Time, useNarrow, useTitle } from "../ui/bits";
+import {
+  Empty,
+  Factors,
+  Heading,
+  Num,
+  Pager,
+  ProblemBox,
+  Scroll,
+  Skeleton,
+  SortTh,
+  Time,
+  useNarrow,
+  useTitle,
+} from "../ui/bits";
 import { SelectorInput } from "../ui/SelectorInput";
 import { toast } from "../ui/toast";
 
@@ -47,7 +60,10 @@ export function RunsPage() {
   const url = listUrl(query);
   const first = useApi<List<RunItem>>(url);
   const more = useMore<RunItem>(first.data, url);
-  const items = useMemo(() => [...(first.data?.items ?? []), ...more.items], [first.data, more.items]);
+  const items = useMemo(
+    () => [...(first.data?.items ?? []), ...more.items],
+    [first.data, more.items],
+  );
   const chosen = one(query, "sel").split(",").filter(Boolean);
 
   return (
@@ -55,16 +71,29 @@ export function RunsPage() {
       <header class="page-head">
         <div>
           <Heading>Runs</Heading>
-          <p class="sub">One run is one execution of one setting on one box. Select two and compare them.</p>
+          <p class="sub">
+            One run is one execution of one setting on one box. Select two and compare them.
+          </p>
         </div>
       </header>
       <div class="finder">
-        <SelectorInput label="Filter" value={q} inputId="runs-filter" placeholder="experiment=rq,kernel~6.12" onCommit={(v) => setQuery({ q: v || null, sel: null })} />
+        <SelectorInput
+          label="Filter"
+          value={q}
+          inputId="runs-filter"
+          placeholder="experiment=rq,kernel~6.12"
+          onCommit={(v) => setQuery({ q: v || null, sel: null })}
+        />
         {q && (
           <ul class="chips" aria-label="Filters in effect">
             {splitTerms(q).map((t) => (
               <li key={t}>
-                <button type="button" class="chip" aria-label={`Remove filter ${t}`} onClick={() => setQuery({ q: withoutTerm(q, t) || null })}>
+                <button
+                  type="button"
+                  class="chip"
+                  aria-label={`Remove filter ${t}`}
+                  onClick={() => setQuery({ q: withoutTerm(q, t) || null })}
+                >
                   <code>{t}</code> <span aria-hidden="true">✕</span>
                 </button>
               </li>
@@ -81,7 +110,13 @@ export function RunsPage() {
       ) : (
         <div class={first.loading ? "stale" : undefined}>
           <RunTable items={items} query={query} chosen={chosen} complete={!more.next} />
-          <Pager next={more.next} shown={items.length} total={first.data.total} onMore={more.load} busy={more.busy} />
+          <Pager
+            next={more.next}
+            shown={items.length}
+            total={first.data.total}
+            onMore={more.load}
+            busy={more.busy}
+          />
         </div>
       )}
       {chosen.length > 0 && <Selection ids={chosen} items={items} />}
@@ -90,7 +125,10 @@ export function RunsPage() {
 }
 
 /** Pages after the first, kept until the question changes. */
-export function useMore<T>(first: List<T> | null, question: string): { items: T[]; next: string | null; busy: boolean; load: () => void } {
+export function useMore<T>(
+  first: List<T> | null,
+  question: string,
+): { items: T[]; next: string | null; busy: boolean; load: () => void } {
   const [pages, setPages] = useState<{ of: string; items: T[]; next: string | null } | null>(null);
   const [busy, setBusy] = useState(false);
   const own = pages && pages.of === question ? pages : null;
@@ -117,7 +155,8 @@ function NoRuns({ q }: { q: string }) {
     return (
       <Empty title="No runs yet">
         <p>
-          <a href="/import">Import a file</a>, or start an experiment on a box: the <a href="/">fleet page</a> has the command.
+          <a href="/import">Import a file</a>, or start an experiment on a box: the{" "}
+          <a href="/">fleet page</a> has the command.
         </p>
       </Empty>
     );
@@ -126,7 +165,9 @@ function NoRuns({ q }: { q: string }) {
     <Empty title="No runs match">
       <p>
         Nothing matches <code>{q}</code>
-        {total > 0 && `; there ${total === 1 ? "is 1 run" : `are ${group(total)} runs`} without this filter`}.
+        {total > 0 &&
+          `; there ${total === 1 ? "is 1 run" : `are ${group(total)} runs`} without this filter`}
+        .
       </p>
       <p>
         <button type="button" onClick={() => setQuery({ q: null })}>
@@ -142,19 +183,37 @@ function toggleRun(chosen: string[], id: string): void {
   setQuery({ sel: next.join(",") || null }, "replace");
 }
 
-function RunTable({ items, query, chosen, complete }: { items: RunItem[]; query: Query; chosen: string[]; complete: boolean }) {
+function RunTable({
+  items,
+  query,
+  chosen,
+  complete,
+}: {
+  items: RunItem[];
+  query: Query;
+  chosen: string[];
+  complete: boolean;
+}) {
   const narrow = useNarrow();
   const sort = parseSort(one(query, "sort"), FALLBACK);
   const rows = sortBy(items, KEYS[sort.key] ?? KEYS.started!, sort.dir);
   const pageOnly = !complete && !SERVER_SORTS.includes(sort.key);
   const head = (id: string, text: string, right = false) => (
-    <SortTh id={id} sort={sort} fallback={FALLBACK} right={right} first={right || id === "started" ? "desc" : "asc"}>
+    <SortTh
+      id={id}
+      sort={sort}
+      fallback={FALLBACK}
+      right={right}
+      first={right || id === "started" ? "desc" : "asc"}
+    >
       {text}
     </SortTh>
   );
   return (
     <>
-      {pageOnly && <p class="muted">Sorted within the {items.length} runs shown; there are more.</p>}
+      {pageOnly && (
+        <p class="muted">Sorted within the {items.length} runs shown; there are more.</p>
+      )}
       {narrow ? (
         <ul class="cards">
           {rows.map((r) => (
@@ -208,7 +267,9 @@ function RunTable({ items, query, chosen, complete }: { items: RunItem[]; query:
                     <Time at={r.started} />
                   </td>
                   <td>{r.host ?? <span class="na">none</span>}</td>
-                  <td>{r.experiment && <a href={`/experiments/${r.experiment_id}`}>{r.experiment}</a>}</td>
+                  <td>
+                    {r.experiment && <a href={`/experiments/${r.experiment_id}`}>{r.experiment}</a>}
+                  </td>
                   <td>
                     <Factors factors={r.factors} />
                   </td>
@@ -216,7 +277,10 @@ function RunTable({ items, query, chosen, complete }: { items: RunItem[]; query:
                   <td>{r.kernel ?? <span class="na">unknown</span>}</td>
                   <td class="num">{fmtSpan(r.measured_ns)}</td>
                   <td class="num">
-                    <Num v={r.summary?.p50 ?? r.summary?.value ?? r.summary?.mean} unit={r.summary?.unit ?? ""} />
+                    <Num
+                      v={r.summary?.p50 ?? r.summary?.value ?? r.summary?.mean}
+                      unit={r.summary?.unit ?? ""}
+                    />
                   </td>
                   <td class="num">
                     <Num v={r.summary?.p99} unit={r.summary?.unit ?? ""} />
@@ -239,7 +303,14 @@ function RunTable({ items, query, chosen, complete }: { items: RunItem[]; query:
 }
 
 function Pick({ r, chosen }: { r: RunItem; chosen: string[] }) {
-  return <input type="checkbox" aria-label={`Select ${r.id}`} checked={chosen.includes(r.id)} onChange={() => toggleRun(chosen, r.id)} />;
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Select ${r.id}`}
+      checked={chosen.includes(r.id)}
+      onChange={() => toggleRun(chosen, r.id)}
+    />
+  );
 }
 
 function RunLink({ r }: { r: RunItem }) {
@@ -250,7 +321,10 @@ function lostOf(r: RunItem) {
   if (!r.summary) return <span class="na">n/a</span>;
   const n = (r.summary.lost ?? 0) + (r.summary.missed ?? 0);
   return n > 0 ? (
-    <span class="word tone-bad" title={`${r.summary.lost ?? 0} samples lost, ${r.summary.missed ?? 0} periods missed`}>
+    <span
+      class="word tone-bad"
+      title={`${r.summary.lost ?? 0} samples lost, ${r.summary.missed ?? 0} periods missed`}
+    >
       ▲ {group(n)}
     </span>
   ) : (
@@ -274,7 +348,11 @@ function summaryText(r: RunItem): string {
 export function Flags({ r }: { r: RunItem }) {
   return (
     <>
-      <span class={`badge ${r.state === "running" ? "good" : r.state === "ok" ? "weak" : "bad"}`}>{r.state}</span> {r.kind !== "measured" && <span class="badge weak">{r.kind}</span>} {r.demo && <span class="badge">demo</span>}{" "}
+      <span class={`badge ${r.state === "running" ? "good" : r.state === "ok" ? "weak" : "bad"}`}>
+        {r.state}
+      </span>{" "}
+      {r.kind !== "measured" && <span class="badge weak">{r.kind}</span>}{" "}
+      {r.demo && <span class="badge">demo</span>}{" "}
       {r.excluded && (
         <span class="badge bad" title={r.excluded}>
           excluded
@@ -286,18 +364,33 @@ export function Flags({ r }: { r: RunItem }) {
 }
 
 /** What the chosen runs become: two sides when they fall in two settings, else one side each. */
-export function sidesOfRuns(ids: readonly string[], items: readonly RunItem[]): { a: string; b: string[]; text: string } | null {
+export function sidesOfRuns(
+  ids: readonly string[],
+  items: readonly RunItem[],
+): { a: string; b: string[]; text: string } | null {
   if (ids.length < 2) return null;
   const groups = new Map<string, string[]>();
   for (const id of ids) {
     const r = items.find((i) => i.id === id);
-    const key = r ? Object.keys(r.factors).sort().map((k) => `${k}=${r.factors[k]}`).join(",") : id;
+    const key = r
+      ? Object.keys(r.factors)
+          .sort()
+          .map((k) => `${k}=${r.factors[k]}`)
+          .join(",")
+      : id;
     groups.set(key, [...(groups.get(key) ?? []), id]);
   }
-  const lists = ids.length > 2 && groups.size >= 2 && groups.size <= 6 ? [...groups.values()] : ids.slice(0, 6).map((id) => [id]);
+  const lists =
+    ids.length > 2 && groups.size >= 2 && groups.size <= 6
+      ? [...groups.values()]
+      : ids.slice(0, 6).map((id) => [id]);
   if (ids.length > 6 && groups.size < 2) return null;
   const [a, ...b] = lists.map(runsSelector);
-  return { a: a!, b, text: `Compare ${lists.map((l, i) => `${String.fromCharCode(65 + i)}: ${l.length === 1 ? l[0] : `${l.length} runs`}`).join(" | ")}` };
+  return {
+    a: a!,
+    b,
+    text: `Compare ${lists.map((l, i) => `${String.fromCharCode(65 + i)}: ${l.length === 1 ? l[0] : `${l.length} runs`}`).join(" | ")}`,
+  };
 }
 
 function Selection({ ids, items }: { ids: string[]; items: readonly RunItem[] }) {
@@ -310,7 +403,11 @@ function Selection({ ids, items }: { ids: string[]; items: readonly RunItem[] })
           {sides.text}
         </button>
       ) : (
-        <span class="muted">{ids.length < 2 ? "Select another one to compare." : "Select runs of two settings, or at most six."}</span>
+        <span class="muted">
+          {ids.length < 2
+            ? "Select another one to compare."
+            : "Select runs of two settings, or at most six."}
+        </span>
       )}
       <a class="button small" href={urlWith({ sel: null })}>
         Clear

@@ -23,16 +23,28 @@ interface Page {
 
 const PAGES: readonly Page[] = [
   { pattern: /^\/$/, nav: "/", show: () => <FleetPage /> },
-  { pattern: /^\/hosts\/([^/]+)$/, nav: "/", show: ([name]) => <HostPage key={name} name={name!} /> },
+  {
+    pattern: /^\/hosts\/([^/]+)$/,
+    nav: "/",
+    show: ([name]) => <HostPage key={name} name={name!} />,
+  },
   { pattern: /^\/experiments$/, nav: "/experiments", show: () => <ExperimentsPage /> },
-  { pattern: /^\/experiments\/([^/]+)$/, nav: "/experiments", show: ([id]) => <ExperimentPage key={id} id={id!} /> },
+  {
+    pattern: /^\/experiments\/([^/]+)$/,
+    nav: "/experiments",
+    show: ([id]) => <ExperimentPage key={id} id={id!} />,
+  },
   { pattern: /^\/compare$/, nav: "/compare", show: () => <ComparePage /> },
   { pattern: /^\/c\/([^/]+)$/, nav: "/compare", show: ([id]) => <PinPage key={id} id={id!} /> },
   { pattern: /^\/runs$/, nav: "/runs", show: () => <RunsPage /> },
   { pattern: /^\/runs\/([^/]+)$/, nav: "/runs", show: ([id]) => <RunPage key={id} id={id!} /> },
   { pattern: /^\/import$/, nav: "/import", show: () => <ImportPage /> },
   { pattern: /^\/docs\/api$/, nav: "/docs/api", show: () => <ApiPage /> },
-  { pattern: /^\/problems\/([^/]+)$/, nav: "/docs/api", show: ([slug]) => <ProblemPage slug={slug!} /> },
+  {
+    pattern: /^\/problems\/([^/]+)$/,
+    nav: "/docs/api",
+    show: ([slug]) => <ProblemPage slug={slug!} />,
+  },
   { pattern: /^\/about$/, nav: "/about", show: () => <AboutPage /> },
 ];
 

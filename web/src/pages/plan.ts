@@ -21,7 +21,18 @@ export interface Plan {
 }
 
 export function emptyPlan(): Plan {
-  return { name: "", hosts: [], factors: [{ name: "", levels: "", tune: "" }], runs: 10, warmup: 2, duration: 30, order: "abba", workload: "", onFailure: "stop", quiet: false };
+  return {
+    name: "",
+    hosts: [],
+    factors: [{ name: "", levels: "", tune: "" }],
+    runs: 10,
+    warmup: 2,
+    duration: 30,
+    order: "abba",
+    workload: "",
+    onFailure: "stop",
+    quiet: false,
+  };
 }
 
 export function levelsOf(f: Factor): string[] {
@@ -65,7 +76,9 @@ function quote(word: string): string {
 }
 
 export function commandOf(p: Plan, server: string): string {
-  const parts = [`rigstat-agent run --server ${server} --experiment ${quote(p.name.trim() || "NAME")}`];
+  const parts = [
+    `rigstat-agent run --server ${server} --experiment ${quote(p.name.trim() || "NAME")}`,
+  ];
   for (const f of named(p)) {
     parts.push(`--factor ${quote(`${f.name}=${levelsOf(f).join(",")}`)}`);
     if (f.tune) parts.push(`--tune ${quote(`${f.name}=${f.tune}`)}`);

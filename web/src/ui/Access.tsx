@@ -25,10 +25,14 @@ export function Access() {
           Sign out
         </button>
       </div>
-      {tokens.error && status !== 401 && status !== 403 && <p class="muted">Tokens cannot be listed: {tokens.error.problem.title}.</p>}
+      {tokens.error && status !== 401 && status !== 403 && (
+        <p class="muted">Tokens cannot be listed: {tokens.error.problem.title}.</p>
+      )}
       {(status === 401 || status === 403) && (
         <>
-          <p class="muted">Tokens are listed for admins. Sign in with a token of scope admin to manage them.</p>
+          <p class="muted">
+            Tokens are listed for admins. Sign in with a token of scope admin to manage them.
+          </p>
           <SignIn onDone={() => location.reload()} />
         </>
       )}
@@ -51,12 +55,20 @@ async function attempt(action: () => Promise<unknown>, done: string): Promise<bo
 
 function Tokens({ list, onChange }: { list: readonly Token[]; onChange: () => void }) {
   const revoke = async (t: Token) => {
-    if (await attempt(() => sendJson("DELETE", `${API}/tokens/${encodeURIComponent(t.id)}`, undefined), `Token ${t.name} is revoked.`)) onChange();
+    if (
+      await attempt(
+        () => sendJson("DELETE", `${API}/tokens/${encodeURIComponent(t.id)}`, undefined),
+        `Token ${t.name} is revoked.`,
+      )
+    )
+      onChange();
   };
   return (
     <>
       {list.length === 0 ? (
-        <p class="muted">There are no tokens: on a server that listens on this machine only, none are needed.</p>
+        <p class="muted">
+          There are no tokens: on a server that listens on this machine only, none are needed.
+        </p>
       ) : (
         <Scroll label="Tokens">
           <table class="data">
@@ -129,22 +141,48 @@ function NewToken({ onMade }: { onMade: () => void }) {
         <div class="import-options">
           <label>
             Name
-            <input type="text" required maxLength={128} value={name} placeholder="agent of olab-12" onInput={(e) => setName(e.currentTarget.value)} />
+            <input
+              type="text"
+              required
+              maxLength={128}
+              value={name}
+              placeholder="agent of olab-12"
+              onInput={(e) => setName(e.currentTarget.value)}
+            />
           </label>
           <label>
             Only for this box
-            <input type="text" value={host} placeholder="any" onInput={(e) => setHost(e.currentTarget.value.trim())} />
+            <input
+              type="text"
+              value={host}
+              placeholder="any"
+              onInput={(e) => setHost(e.currentTarget.value.trim())}
+            />
           </label>
           <label>
             Days until it ends (0: never)
-            <input type="number" min="0" value={days} onInput={(e) => setDays(e.currentTarget.value)} />
+            <input
+              type="number"
+              min="0"
+              value={days}
+              onInput={(e) => setDays(e.currentTarget.value)}
+            />
           </label>
         </div>
         <fieldset class="row">
           <legend>Allows</legend>
           {SCOPES.map((s) => (
             <label key={s} class="inline">
-              <input type="checkbox" checked={scopes.includes(s)} onChange={(e) => setScopes(e.currentTarget.checked ? [...scopes, s] : scopes.filter((x) => x !== s))} /> {s}
+              <input
+                type="checkbox"
+                checked={scopes.includes(s)}
+                onChange={(e) =>
+                  setScopes(
+                    e.currentTarget.checked ? [...scopes, s] : scopes.filter((x) => x !== s),
+                  )
+                }
+              />{" "}
+              {s}
             </label>
           ))}
         </fieldset>

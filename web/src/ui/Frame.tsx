@@ -50,12 +50,23 @@ export function Frame() {
           ))}
         </nav>
         <form role="search" onSubmit={search}>
-          <input ref={searchRef} type="search" aria-label="Find runs" placeholder="Find runs: host or selector  ( / )" />
+          <input
+            ref={searchRef}
+            type="search"
+            aria-label="Find runs"
+            placeholder="Find runs: host or selector  ( / )"
+          />
         </form>
         <div class="frame-tools">
           <ZoneButton onPick={(tz) => one(query, "tz") && setQuery({ tz })} />
           <ThemeButton />
-          <button type="button" class="icon" aria-label="Help and keys" title="Help and keys ( ? )" onClick={help}>
+          <button
+            type="button"
+            class="icon"
+            aria-label="Help and keys"
+            title="Help and keys ( ? )"
+            onClick={help}
+          >
             ?
           </button>
         </div>
@@ -108,7 +119,13 @@ function ThemeButton() {
   const { theme } = usePrefs();
   useTheme();
   return (
-    <button type="button" class="icon" aria-label={`Theme: ${theme}`} title={`Theme: ${theme}; click for ${NEXT_THEME[theme]}`} onClick={() => setPrefs({ theme: NEXT_THEME[theme] })}>
+    <button
+      type="button"
+      class="icon"
+      aria-label={`Theme: ${theme}`}
+      title={`Theme: ${theme}; click for ${NEXT_THEME[theme]}`}
+      onClick={() => setPrefs({ theme: NEXT_THEME[theme] })}
+    >
       <span aria-hidden="true">{THEME_SIGN[theme]}</span>
     </button>
   );
@@ -141,11 +158,18 @@ function Help({ dialog }: { dialog: { current: HTMLDialogElement | null } }) {
       </dl>
       <p>
         <label class="inline">
-          <input type="checkbox" checked={keys} onChange={(e) => setPrefs({ keys: e.currentTarget.checked })} /> single-key shortcuts
+          <input
+            type="checkbox"
+            checked={keys}
+            onChange={(e) => setPrefs({ keys: e.currentTarget.checked })}
+          />{" "}
+          single-key shortcuts
         </label>
       </p>
       <p>
-        Drag in a chart to zoom, double-click for the whole. Every view is in its address: copy the address to share it, or pin a comparison for a link that never changes. <a href="/docs/api">API and selectors</a>
+        Drag in a chart to zoom, double-click for the whole. Every view is in its address: copy the
+        address to share it, or pin a comparison for a link that never changes.{" "}
+        <a href="/docs/api">API and selectors</a>
       </p>
       <form method="dialog">
         <button>Close</button>

@@ -24,7 +24,15 @@ interface Props {
   inputId?: string;
 }
 
-export function SelectorInput({ label, labelHidden, value, onCommit, choices = [], placeholder, inputId }: Props) {
+export function SelectorInput({
+  label,
+  labelHidden,
+  value,
+  onCommit,
+  choices = [],
+  placeholder,
+  inputId,
+}: Props) {
   const own = useId();
   const id = inputId ?? own;
   const [text, setText] = useState(value);
@@ -35,8 +43,13 @@ export function SelectorInput({ label, labelHidden, value, onCommit, choices = [
   useEffect(() => setText(value), [value]);
 
   const term = openTerm(text);
-  const facets = useApi<FacetList>(open ? `${API}/runs/facets${term.before ? `?q=${encodeValue(term.before)}` : ""}` : null);
-  const list = useMemo(() => completions(text, typed, choices, facets.data), [text, typed, choices, facets.data]);
+  const facets = useApi<FacetList>(
+    open ? `${API}/runs/facets${term.before ? `?q=${encodeValue(term.before)}` : ""}` : null,
+  );
+  const list = useMemo(
+    () => completions(text, typed, choices, facets.data),
+    [text, typed, choices, facets.data],
+  );
 
   const commit = (v: string) => {
     setText(v);
@@ -58,7 +71,11 @@ export function SelectorInput({ label, labelHidden, value, onCommit, choices = [
       e.preventDefault();
       setOpen(true);
       const step = e.key === "ArrowDown" ? 1 : -1;
-      setActive((i) => (list.length === 0 ? -1 : (i + step + list.length + (i < 0 && step < 0 ? 1 : 0)) % list.length));
+      setActive((i) =>
+        list.length === 0
+          ? -1
+          : (i + step + list.length + (i < 0 && step < 0 ? 1 : 0)) % list.length,
+      );
     } else if (e.key === "Enter") {
       e.preventDefault();
       const c = open ? list[active] : undefined;
@@ -127,21 +144,43 @@ export function SelectorInput({ label, labelHidden, value, onCommit, choices = [
 
 const SHOWN = 12;
 
-function completions(text: string, typed: boolean, choices: readonly Choice[], facets: FacetList | null): Choice[] {
-  const offered = choices.filter((c) => c.value !== text && (!typed || c.value.includes(text) || c.text.includes(text)));
+function completions(
+  text: string,
+  typed: boolean,
+  choices: readonly Choice[],
+  facets: FacetList | null,
+): Choice[] {
+  const offered = choices.filter(
+    (c) => c.value !== text && (!typed || c.value.includes(text) || c.text.includes(text)),
+  );
   const term = openTerm(text);
   const lead = term.before ? `${term.before},` : "";
   const found: Choice[] = [];
   if (facets && (typed || text === "")) {
     if (term.value === null) {
       for (const f of facets.items)
-        if (f.key.startsWith(term.key)) found.push({ value: `${lead}${f.key}=`, text: `${f.key}=`, note: f.values.map((v) => v.value).slice(0, 4).join(", ") });
+        if (f.key.startsWith(term.key))
+          found.push({
+            value: `${lead}${f.key}=`,
+            text: `${f.key}=`,
+            note: f.values
+              .map((v) => v.value)
+              .slice(0, 4)
+              .join(", "),
+          });
     } else {
       const facet = facets.items.find((f) => f.key === term.key);
       for (const v of facet?.values ?? [])
-        if (v.value.startsWith(term.value.replace(/^"/, ""))) found.push({ value: `${lead}${term.key}=${quoteValue(v.value)}`, text: `${term.key}=${v.value}`, note: `${v.runs} runs` });
+        if (v.value.startsWith(term.value.replace(/^"/, "")))
+          found.push({
+            value: `${lead}${term.key}=${quoteValue(v.value)}`,
+            text: `${term.key}=${v.value}`,
+            note: `${v.runs} runs`,
+          });
     }
   }
   const seen = new Set<string>();
-  return [...offered, ...found].filter((c) => c.value !== text && !seen.has(c.value) && seen.add(c.value)).slice(0, SHOWN);
+  return [...offered, ...found]
+    .filter((c) => c.value !== text && !seen.has(c.value) && seen.add(c.value))
+    .slice(0, SHOWN);
 }

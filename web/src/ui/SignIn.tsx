@@ -19,7 +19,15 @@ export function SignIn({ onDone }: { onDone: () => void }) {
   };
   return (
     <form class="row" onSubmit={send}>
-      <input type="password" aria-label="Token" autocomplete="current-password" placeholder="rs_…" value={token} onInput={(e) => setToken(e.currentTarget.value)} required />
+      <input
+        type="password"
+        aria-label="Token"
+        autocomplete="current-password"
+        placeholder="rs_…"
+        value={token}
+        onInput={(e) => setToken(e.currentTarget.value)}
+        required
+      />
       <button class="primary">Sign in</button>
       <span class="muted">An admin makes tokens: rigstat token add.</span>
       {failed && <span class="word tone-bad">✕ {failed}</span>}

@@ -77,7 +77,17 @@ export function Factors({ factors }: { factors: Record<string, string> }) {
 }
 
 /** A column heading that sorts; the order is in the URL. */
-export function SortTh(props: { id: string; sort: { key: string; dir: Dir }; first?: Dir; right?: boolean; class?: string; title?: string; param?: string; fallback: string; children: ComponentChildren }) {
+export function SortTh(props: {
+  id: string;
+  sort: { key: string; dir: Dir };
+  first?: Dir;
+  right?: boolean;
+  class?: string;
+  title?: string;
+  param?: string;
+  fallback: string;
+  children: ComponentChildren;
+}) {
   const { id, sort, first = "asc" } = props;
   const on = sort.key === id;
   const next = on ? (sort.dir === "asc" ? "desc" : "asc") : first;
@@ -85,7 +95,12 @@ export function SortTh(props: { id: string; sort: { key: string; dir: Dir }; fir
   const text = formatSort(id, next);
   const patch = { [param]: text === props.fallback ? null : text };
   return (
-    <th scope="col" class={props.right ? "num" : props.class} aria-sort={on ? (sort.dir === "asc" ? "ascending" : "descending") : undefined} title={props.title}>
+    <th
+      scope="col"
+      class={props.right ? "num" : props.class}
+      aria-sort={on ? (sort.dir === "asc" ? "ascending" : "descending") : undefined}
+      title={props.title}
+    >
       <a
         class="sort"
         href={urlWith(patch)}
@@ -104,9 +119,27 @@ export function SortTh(props: { id: string; sort: { key: string; dir: Dir }; fir
   );
 }
 
-export function CopyButton({ text, children = "Copy", what }: { text: string; children?: ComponentChildren; what: string }) {
+export function CopyButton({
+  text,
+  children = "Copy",
+  what,
+}: {
+  text: string;
+  children?: ComponentChildren;
+  what: string;
+}) {
   return (
-    <button type="button" class="small" onClick={async () => toast((await copyText(text)) ? `${what} copied.` : `Copying is not allowed here; select the text instead.`)}>
+    <button
+      type="button"
+      class="small"
+      onClick={async () =>
+        toast(
+          (await copyText(text))
+            ? `${what} copied.`
+            : `Copying is not allowed here; select the text instead.`,
+        )
+      }
+    >
       {children}
     </button>
   );
@@ -162,7 +195,15 @@ export function ProblemBox({ error, retry }: { error: ApiError; retry?: () => vo
 }
 
 /** Nothing for 300 ms (CSS), then a skeleton; from 2 s a sentence and Cancel. */
-export function Skeleton({ what, lines = 6, cancel }: { what: string; lines?: number; cancel?: () => void }) {
+export function Skeleton({
+  what,
+  lines = 6,
+  cancel,
+}: {
+  what: string;
+  lines?: number;
+  cancel?: () => void;
+}) {
   const [slow, setSlow] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setSlow(true), 2000);
@@ -191,7 +232,15 @@ export function Skeleton({ what, lines = 6, cancel }: { what: string; lines?: nu
 }
 
 /** Data, or its loading, failure: the states that every list shares. */
-export function Show<T>({ from, what, children }: { from: Loaded<T>; what: string; children: (data: T) => ComponentChildren }): JSX.Element {
+export function Show<T>({
+  from,
+  what,
+  children,
+}: {
+  from: Loaded<T>;
+  what: string;
+  children: (data: T) => ComponentChildren;
+}): JSX.Element {
   if (from.error) return <ProblemBox error={from.error} retry={from.retry} />;
   if (!from.data) return <Skeleton what={what} cancel={from.cancel} />;
   return <div class={from.loading ? "flow stale" : "flow"}>{children(from.data)}</div>;
@@ -234,7 +283,11 @@ export function Scroll({ label, children }: { label: string; children: Component
     return () => watch.disconnect();
   }, []);
   return (
-    <div class={`scroll ${wide ? "wide" : ""}`} ref={ref} {...(wide ? { tabIndex: 0, role: "region", "aria-label": `${label}, table` } : {})}>
+    <div
+      class={`scroll ${wide ? "wide" : ""}`}
+      ref={ref}
+      {...(wide ? { tabIndex: 0, role: "region", "aria-label": `${label}, table` } : {})}
+    >
       {children}
     </div>
   );
@@ -251,7 +304,19 @@ export function useNarrow(): boolean {
   return narrow;
 }
 
-export function Pager({ next, shown, total, onMore, busy }: { next: string | null; shown: number; total?: number; onMore: () => void; busy: boolean }) {
+export function Pager({
+  next,
+  shown,
+  total,
+  onMore,
+  busy,
+}: {
+  next: string | null;
+  shown: number;
+  total?: number;
+  onMore: () => void;
+  busy: boolean;
+}) {
   if (!next && (total === undefined || total <= shown)) return null;
   return (
     <p class="pager">
