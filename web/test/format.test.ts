@@ -94,5 +94,6 @@ test("the server's ASCII becomes typography, identifiers stay", () => {
     pretty("p50 fell from 12 us to 10 us (-16.7 %)"),
     "p50 fell from 12\u00a0µs to 10\u00a0µs (−16.7\u00a0%)",
   );
+  assert.equal(pretty("rose from 163.2 1/h"), "rose from 163.2 / h");
   assert.equal(pretty("host olab-12, nvme-0"), "host olab-12, nvme-0");
 });

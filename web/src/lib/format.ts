@@ -81,7 +81,10 @@ export function fmtDifference(v: number | null | undefined, unit: string): strin
 
 /** The server's plain-ASCII sentences with the signs that these pages use. */
 export function pretty(text: string): string {
-  const signs = text.replace(/(\d) us\b/g, "$1 µs").replace(/(^|[\s([])-(?=\d)/g, "$1−");
+  const signs = text
+    .replace(/(\d) us\b/g, "$1 µs")
+    .replace(/(\d) 1\/h\b/g, "$1 / h")
+    .replace(/(^|[\s([])-(?=\d)/g, "$1−");
   return signs.replace(/(\d) (?=(?:ns|µs|ms|s|%)(?:\W|$))/g, "$1\u00a0"); // a unit stays on the line of its number
 }
 
