@@ -140,6 +140,8 @@ bool spool_sync_begin(struct spool *s, struct spool_sync *ret)
 	if (s->fd >= 0)
 		ret->fd[ret->fds] = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
 	ret->fds += s->fd >= 0 && ret->fd[ret->fds] >= 0;
+	ret->file_system = s->sync_overflow && ret->fds;
+	s->sync_overflow = false;
 	ret->upto = s->own->next;
 	ret->bytes = s->unsynced_bytes;
 	s->sync_busy = true;
@@ -150,8 +152,9 @@ bool spool_sync_begin(struct spool *s, struct spool_sync *ret)
 void spool_sync_work(struct spool_sync *sync)
 {
 	for (size_t i = 0; i < sync->fds; i++) {
-		if (fsync(sync->fd[i]) && !sync->error)
+		if ((sync->file_system ? syncfs(sync->fd[i]) : fsync(sync->fd[i])) && !sync->error)
 			sync->error = errno;
+		sync->file_system = false; /* the others are done with the first */
 		close(sync->fd[i]);
 	}
 	sync->fds = 0;
@@ -354,10 +357,12 @@ void spool_finish_segment(struct spool *s, bool closed)
 		s->unsynced_bytes += sizeof(foot);
 		g->sealed = true;
 	} /* else recovery reads it without a footer */
-	if (s->sync_fds < SYNC_FDS - 1 && s->conf.sync != SYNC_OFF)
+	if (s->conf.sync != SYNC_OFF && s->sync_fds < SYNC_FDS - 1) {
 		s->sync_fd[s->sync_fds++] = s->fd;
-	else
+	} else {
+		s->sync_overflow |= s->conf.sync != SYNC_OFF;
 		close(s->fd);
+	}
 	s->fd = -1;
 	s->writing = NULL;
 }

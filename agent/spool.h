@@ -87,7 +87,8 @@ unsigned int spool_generation(const struct spool *s);
 struct spool_sync {
 	int fd[8];
 	size_t fds;
-	int error; /* errno, 0 */
+	bool file_system; /* too many files for fd[]: syncfs() of the first */
+	int error;	  /* errno, 0 */
 	uint64_t upto, bytes;
 };
 bool spool_sync_begin(struct spool *s, struct spool_sync *ret);

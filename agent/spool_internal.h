@@ -65,7 +65,7 @@ struct spool {
 	bool unsynced_whole; /* `unsynced` holds all of it */
 	int sync_fd[SYNC_FDS];
 	size_t sync_fds;
-	bool sync_busy;
+	bool sync_busy, sync_overflow; /* more sealed files than sync_fd[] holds */
 	unsigned int sync_failures;
 	int64_t last_sync_ns, retry_ns;
 	bool degraded;

@@ -758,20 +758,25 @@ static void test_failed_fsync(void **state)
 
 static void test_quiet_holds_fsync(void **state)
 {
+	const struct spool_conf c = {.segment_bytes = 600};
 	struct dir d = dir_make();
-	struct spool *s = open_with(&d, NULL);
+	struct spool *s = open_with(&d, &c);
 	struct spool_sync sync;
 
 	(void)state;
-	append(s, 100);
-	usleep(1100000);
 	spool_set_quiet(s, true);
+	for (size_t i = 0; i < 60; i++) /* more segments than descriptors are kept */
+		append(s, 100);
+	usleep(1100000);
 	assert_false(spool_sync_begin(s, &sync));
 	spool_set_quiet(s, false);
 	assert_true(spool_sync_begin(s, &sync));
+	assert_true(sync.file_system && sync.fds <= ARRAY_LEN(sync.fd));
 	spool_sync_work(&sync);
+	assert_int_equal(sync.error, 0);
 	spool_sync_end(s, &sync);
 	assert_false(spool_sync_begin(s, &sync));
+	assert_int_equal(deliver(s, spool_stream(s), 1000).good, 60);
 	spool_close(s);
 	dir_remove(&d);
 }
