@@ -271,13 +271,13 @@ def test_full_disk(tmp_path, peer):
     """A file system that fills up under the agent: it goes on in memory and delivers from there."""
     spool = tmp_path / "spool"
     spool.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(spool)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(spool)], check=True)
     try:
-        (spool / "filler").write_bytes(b"x" * 100000)
+        (spool / "filler").write_bytes(b"x" * 900000)
         with running(start(tmp_path, peer)) as agent:
             with open(spool / "filler", "ab") as f:
                 try:
-                    f.write(b"x" * 100000)
+                    f.write(b"x" * 900000)
                     f.flush()
                 except OSError:
                     pass
