@@ -225,7 +225,7 @@ static int listen_on(const char *text, bool reuse_port, struct err *reterr)
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
 	struct addrinfo *list, *pick;
 	char host[256];
-	const char *port;
+	const char *port = NULL;
 	int rc = split_address(text, host, sizeof(host), &port, reterr);
 
 	if (rc < 0)
