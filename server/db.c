@@ -21,15 +21,11 @@
 	"set search_path = rigstat, pg_catalog; set timezone = 'UTC'; set jit = off;"              \
 	"set synchronous_commit = on; set default_transaction_isolation = 'read committed';"       \
 	"set idle_in_transaction_session_timeout = '60s';"
-#define SESSION_QUERY SESSION "set statement_timeout = '15s'; set lock_timeout = '5s'"
-#define SESSION_INGEST                                                                             \
-	SESSION "set statement_timeout = '30s'; set lock_timeout = '5s';"                          \
-		"create temp table mark_in (host_id bigint, stream_id uuid, expect_seq bigint,"    \
-		" expect_crc bigint, next_seq bigint, last_crc bigint, samples bigint,"            \
-		" gap_samples bigint) on commit delete rows"
+#define SESSION_QUERY  SESSION "set statement_timeout = '15s'; set lock_timeout = '5s'"
+#define SESSION_INGEST SESSION "set statement_timeout = '30s'; set lock_timeout = '5s'"
 #define SESSION_LISTEN SESSION "listen rigstat"
 
-enum op_kind { OP_QUERY, OP_SCRIPT, OP_BEGIN, OP_COMMIT, OP_ROLLBACK };
+enum op_kind { OP_QUERY, OP_BEGIN, OP_COMMIT, OP_ROLLBACK };
 
 struct op {
 	struct pending pending;
@@ -40,8 +36,6 @@ struct op {
 	const char *name, *text; /* of a query; the text of a script */
 	char *own_text;		 /* of a query without a name */
 	struct db_encoded params;
-	const struct pqloop_copy *copies;
-	size_t n_copies;
 	int64_t deadline_ns, started_ns; /* monotonic */
 	struct db_txn *txn;		 /* the transaction that it is a step of */
 	struct err err;			 /* of an operation that fails without being run */
@@ -239,8 +233,6 @@ static void run(struct conn *c, struct op *op)
 		.values = op->params.values,
 		.lengths = op->params.lengths,
 		.formats = op->params.formats,
-		.copies = op->copies,
-		.n_copies = op->n_copies,
 		.in_transaction = op->txn != NULL,
 		.deadline_ms = left_ms < 1 ? 1 : (unsigned int)left_ms,
 		.on_result = on_job_result,
@@ -376,19 +368,6 @@ void db_query(struct db *db, enum db_pool pool, const struct query *q,
 	struct op *op = op_new(OP_QUERY, deadline_in(deadline_ms), owner);
 
 	set_query(op, q, params, n_params);
-	op->on_result = on_result;
-	op->ctx = ctx;
-	submit(db, pool, op);
-}
-
-void db_script(struct db *db, enum db_pool pool, const char *text, const struct pqloop_copy *copies,
-	       size_t n_copies, unsigned int deadline_ms, db_on_result on_result, void *ctx)
-{
-	struct op *op = op_new(OP_SCRIPT, deadline_in(deadline_ms), NULL);
-
-	op->text = text;
-	op->copies = copies;
-	op->n_copies = n_copies;
 	op->on_result = on_result;
 	op->ctx = ctx;
 	submit(db, pool, op);

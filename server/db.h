@@ -36,6 +36,7 @@ enum db_type {
 	DB_TEXTS,
 	DB_I64S,
 	DB_F64S,
+	DB_UUIDS,
 	DB_BLOBS
 };
 
@@ -57,6 +58,8 @@ struct db_param {
 #define P_TEXTS(v, n) ((struct db_param){.type = DB_TEXTS, .data = (v), .len = (n)})
 #define P_I64S(v, n)  ((struct db_param){.type = DB_I64S, .data = (v), .len = (n)})
 #define P_F64S(v, n)  ((struct db_param){.type = DB_F64S, .data = (v), .len = (n)})
+#define P_UUIDS(v, n)                                                                              \
+	((struct db_param){.type = DB_UUIDS, .data = (v), .len = (n)}) /* 16 n bytes */
 #define P_BLOBS(v, n) ((struct db_param){.type = DB_BLOBS, .data = (v), .len = (n)}) /* strbufs */
 #define P_NULL(t)     ((struct db_param){.type = (t), .null = true})
 
@@ -97,13 +100,6 @@ void db_txn_query(struct db_txn *txn, const struct query *q, const struct db_par
 		  size_t n_params, db_on_result on_result, void *ctx);
 void db_txn_commit(struct db_txn *txn, db_on_done on_done, void *ctx);
 void db_txn_rollback(struct db_txn *txn);
-
-/* ---- scripts: several statements of constant text, one transaction, with COPY data ---- */
-struct pqloop_copy; /* {data, len}: server/pqloop.h */
-/* The copies, array and data, are borrowed until on_result. Not cancellable. err->code tells also
- * ERR_CONFLICT (RS409, stale mark) and ERR_NOT_FOUND (RS404, unknown stream). */
-void db_script(struct db *db, enum db_pool pool, const char *text, const struct pqloop_copy *copies,
-	       size_t n_copies, unsigned int deadline_ms, db_on_result on_result, void *ctx);
 
 /* ---- the whole ---- */
 struct uv_loop_s;

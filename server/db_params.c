@@ -14,6 +14,7 @@ enum {
 	OID_TEXT_ARRAY = 1009,
 	OID_INT8_ARRAY = 1016,
 	OID_FLOAT8_ARRAY = 1022,
+	OID_UUID_ARRAY = 2951,
 	OID_UUID = 2950,
 	OID_JSONB = 3802
 };
@@ -31,6 +32,7 @@ static const struct {
 	[DB_TEXTS] = {OID_TEXT_ARRAY, OID_TEXT},
 	[DB_I64S] = {OID_INT8_ARRAY, OID_INT8},
 	[DB_F64S] = {OID_FLOAT8_ARRAY, OID_FLOAT8},
+	[DB_UUIDS] = {OID_UUID_ARRAY, OID_UUID},
 	[DB_BLOBS] = {OID_BYTEA_ARRAY, OID_BYTEA},
 };
 
@@ -66,6 +68,10 @@ static void put_element(struct strbuf *b, const struct db_param *p, size_t i)
 		db_put_be(b, ((const struct strbuf *)p->data)[i].len, 4);
 		strbuf_add(b, ((const struct strbuf *)p->data)[i].data,
 			   ((const struct strbuf *)p->data)[i].len);
+		break;
+	case DB_UUIDS:
+		db_put_be(b, 16, 4);
+		strbuf_add(b, (const char *)p->data + 16 * i, 16);
 		break;
 	case DB_F64S:
 		db_put_be(b, 8, 4);
@@ -113,6 +119,7 @@ static void put_value(struct strbuf *b, const struct db_param *p)
 	case DB_TEXTS:
 	case DB_I64S:
 	case DB_F64S:
+	case DB_UUIDS:
 	case DB_BLOBS:
 		put_array(b, p);
 		break;

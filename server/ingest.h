@@ -6,7 +6,7 @@
  * while it commits, the next one fills. A failed group is taken apart and sent post by post.
  *
  * The marks kept here (next number, CRC of the last record of each stream) are a copy of
- * rigstat.ingest_stream that may be stale: apply_marks() decides. Loop thread only. */
+ * rigstat.ingest_stream that may be stale: rigstat.ingest_group() decides. Loop thread only. */
 #pragma once
 
 #include "server/http.h"

@@ -1,109 +1,116 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Groups of posts as one transaction: marks, then records, as COPY in binary form. */
+/* Groups of posts as one transaction: marks and records as the arrays of one prepared statement. */
 #include <inttypes.h>
 
 #include "common/check.h"
 #include "common/log.h"
 #include "server/db.h"
-#include "server/db_params.h"
 #include "server/ingest_internal.h"
-#include "server/pqloop.h"
+#include "server/queries.h"
 
 #define GROUP_POSTS_MAX 256
 #define GROUP_BYTES_MAX (8u << 20)
 #define GROUP_MS	30000
+#define NO_CRC		(-1)
 
-static const char script[] =
-	"begin;"
-	"copy pg_temp.mark_in from stdin with (format binary);"
-	"select rigstat.apply_marks();"
-	"copy rigstat.record_staging (host_id, stream_id, run_no, first_seq, last_seq, first_ns,"
-	" last_ns, samples, run_end, records) from stdin with (format binary);"
-	"commit";
+enum {
+	MARK_HOST,
+	MARK_EXPECT,
+	MARK_EXPECT_CRC,
+	MARK_NEXT,
+	MARK_CRC,
+	MARK_SAMPLES,
+	MARK_GAP,
+	MARKS
+};
+enum {
+	PART_HOST,
+	PART_RUN,
+	PART_FIRST,
+	PART_LAST,
+	PART_FIRST_NS,
+	PART_LAST_NS,
+	PART_SAMPLES,
+	PART_RUN_END,
+	PARTS
+};
 
+/* Column by column, as the arrays of sql/queries/ingest_group.sql. */
 struct group {
 	struct ingest *in;
 	struct post *posts[GROUP_POSTS_MAX];
 	size_t n;
-	struct strbuf marks, records;
-	struct pqloop_copy copies[2];
+	int64_t marks[MARKS][GROUP_POSTS_MAX];
+	unsigned char mark_streams[GROUP_POSTS_MAX * STREAM_ID_LEN];
+	int64_t *parts[PARTS];
+	unsigned char *part_streams;
+	struct strbuf *bodies; /* borrowed from the requests */
+	size_t n_parts, cap_parts;
+	size_t bytes;
 };
 
-/* ---- COPY BINARY ---- */
-
-static void copy_begin(struct strbuf *b)
-{
-	static const char head[] = "PGCOPY\n\377\r\n"; /* and its zero byte: 11 bytes */
-
-	strbuf_add(b, head, sizeof(head));
-	db_put_be(b, 0, 4);
-	db_put_be(b, 0, 4);
-}
-
-static void put_i64(struct strbuf *b, uint64_t v)
-{
-	db_put_be(b, 8, 4);
-	db_put_be(b, v, 8);
-}
-
-static void put_bytes(struct strbuf *b, const void *data, size_t len)
-{
-	db_put_be(b, len, 4);
-	strbuf_add(b, data, len);
-}
-
-static void put_crc(struct strbuf *b, bool has, uint32_t crc)
-{
-	if (has)
-		put_i64(b, crc);
-	else
-		db_put_be(b, UINT32_MAX, 4); /* null */
-}
-
-static void put_mark(struct strbuf *b, const struct post *p)
+static void add_mark(struct group *g, const struct post *p)
 {
 	const struct stream *s = p->stream;
+	const int64_t v[MARKS] = {
+		[MARK_HOST] = s->host_id,
+		[MARK_EXPECT] = (int64_t)s->next_seq,
+		[MARK_EXPECT_CRC] = s->has_crc ? (int64_t)s->last_crc : NO_CRC,
+		[MARK_NEXT] = (int64_t)p->batch.last + 1,
+		[MARK_CRC] = p->batch.has_crc ? (int64_t)p->batch.last_crc : NO_CRC,
+		[MARK_SAMPLES] = (int64_t)p->batch.samples,
+		[MARK_GAP] = (int64_t)p->batch.gap_samples,
+	};
 
-	db_put_be(b, 8, 2);
-	put_i64(b, (uint64_t)s->host_id);
-	put_bytes(b, s->id, STREAM_ID_LEN);
-	put_i64(b, s->next_seq);
-	put_crc(b, s->has_crc, s->last_crc);
-	put_i64(b, p->batch.last + 1);
-	put_crc(b, p->batch.has_crc, p->batch.last_crc);
-	put_i64(b, p->batch.samples);
-	put_i64(b, p->batch.gap_samples);
+	for (size_t i = 0; i < MARKS; i++)
+		g->marks[i][g->n] = v[i];
+	memcpy(g->mark_streams + g->n * STREAM_ID_LEN, s->id, STREAM_ID_LEN);
 }
 
-static void put_part(struct strbuf *b, const struct post *p, const struct ingest_part *part)
+static void grow_parts(struct group *g)
 {
-	db_put_be(b, 10, 2);
-	put_i64(b, (uint64_t)p->stream->host_id);
-	put_bytes(b, p->stream->id, STREAM_ID_LEN);
-	put_i64(b, part->run);
-	put_i64(b, part->first_seq);
-	put_i64(b, part->last_seq);
-	put_i64(b, (uint64_t)part->first_ns);
-	put_i64(b, (uint64_t)part->last_ns);
-	put_i64(b, part->samples);
-	db_put_be(b, 1, 4);
-	strbuf_putc(b, part->run_end ? 1 : 0);
-	put_bytes(b, p->req->body + part->off, part->len);
+	if (g->n_parts < g->cap_parts)
+		return;
+	g->cap_parts = g->cap_parts ? g->cap_parts * 2 : 64;
+	for (size_t i = 0; i < PARTS; i++)
+		g->parts[i] = xrealloc(g->parts[i], g->cap_parts, sizeof(int64_t));
+	g->part_streams = xrealloc(g->part_streams, g->cap_parts, STREAM_ID_LEN);
+	g->bodies = xrealloc(g->bodies, g->cap_parts, sizeof(*g->bodies));
+}
+
+static void add_part(struct group *g, const struct post *p, const struct ingest_part *part)
+{
+	const int64_t v[PARTS] = {
+		[PART_HOST] = p->stream->host_id,	 [PART_RUN] = part->run,
+		[PART_FIRST] = (int64_t)part->first_seq, [PART_LAST] = (int64_t)part->last_seq,
+		[PART_FIRST_NS] = part->first_ns,	 [PART_LAST_NS] = part->last_ns,
+		[PART_SAMPLES] = (int64_t)part->samples, [PART_RUN_END] = part->run_end,
+	};
+
+	grow_parts(g);
+	for (size_t i = 0; i < PARTS; i++)
+		g->parts[i][g->n_parts] = v[i];
+	memcpy(g->part_streams + g->n_parts * STREAM_ID_LEN, p->stream->id, STREAM_ID_LEN);
+	g->bodies[g->n_parts++] = (struct strbuf){
+		.data = (char *)(uintptr_t)p->req->body + part->off, .len = part->len};
+	g->bytes += part->len;
 }
 
 static void group_add(struct group *g, struct post *p)
 {
+	add_mark(g, p);
+	for (size_t i = 0; i < p->batch.n; i++)
+		add_part(g, p, &p->batch.parts[i]);
 	g->posts[g->n++] = p;
 	p->stream->in_group = true;
-	put_mark(&g->marks, p);
-	for (size_t i = 0; i < p->batch.n; i++)
-		put_part(&g->records, p, &p->batch.parts[i]);
 }
 
 static void group_free(struct group *g)
 {
-	strbuf_done(&g->marks);
-	strbuf_done(&g->records);
+	for (size_t i = 0; i < PARTS; i++)
+		free(g->parts[i]);
+	free(g->part_streams);
+	free(g->bodies);
 	free(g);
 }
 
@@ -190,11 +197,32 @@ static void fill(struct ingest *in, struct group *g)
 			group_add(g, p);
 		}
 		s = next;
-		if (alone || g->records.len >= GROUP_BYTES_MAX)
+		if (alone || g->bytes >= GROUP_BYTES_MAX)
 			break;
 	}
 	if (in->ring && s->ring)
 		in->ring = s; /* who was not served is first in the next group */
+}
+
+/* The parameters are copied before db_query returns: the requests may end any time after. */
+static void send(struct ingest *in, struct group *g)
+{
+	struct db_param p[18];
+	size_t n = 0;
+
+	p[n++] = P_I64S(g->marks[0], g->n);
+	p[n++] = P_UUIDS(g->mark_streams, g->n);
+	for (size_t i = 1; i < MARKS; i++)
+		p[n++] = P_I64S(g->marks[i], g->n);
+	p[n++] = P_I64S(g->parts[0], g->n_parts);
+	p[n++] = P_UUIDS(g->part_streams, g->n_parts);
+	for (size_t i = 1; i < PARTS; i++)
+		p[n++] = P_I64S(g->parts[i], g->n_parts);
+	p[n++] = P_BLOBS(g->bodies, g->n_parts);
+	CHECK(n == ARRAY_LEN(p));
+	in->group = g;
+	in->stats.groups++;
+	db_query(in->db, DB_INGEST, &Q_INGEST_GROUP, p, n, GROUP_MS, NULL, on_group, g);
 }
 
 void ingest_group_send(struct ingest *in)
@@ -205,19 +233,9 @@ void ingest_group_send(struct ingest *in)
 		return;
 	g = xcalloc(1, sizeof(*g));
 	g->in = in;
-	copy_begin(&g->marks);
-	copy_begin(&g->records);
 	fill(in, g);
-	if (!g->n) {
+	if (g->n)
+		send(in, g);
+	else
 		group_free(g);
-		return;
-	}
-	db_put_be(&g->marks, 0xffff, 2);
-	db_put_be(&g->records, 0xffff, 2);
-	g->copies[0] = (struct pqloop_copy){g->marks.data, g->marks.len};
-	g->copies[1] = (struct pqloop_copy){g->records.data, g->records.len};
-	in->group = g;
-	in->stats.groups++;
-	db_script(in->db, DB_INGEST, script, g->copies, ARRAY_LEN(g->copies), GROUP_MS, on_group,
-		  g);
 }

@@ -14,7 +14,6 @@
 #define ROLLBACK_MS_MAX	 5000
 #define BACKOFF_MS_FIRST 100
 #define BACKOFF_MS_MAX	 5000
-#define COPY_PIECE	 (64 * 1024)
 #define STATEMENTS_MAX	 256
 
 enum state {
@@ -24,7 +23,6 @@ enum state {
 	PQ_IDLE,       /* pqloop_run wakes us, or the socket: a notification or the end */
 	PQ_PREPARING,  /* the job's statement is being prepared; the result wakes us */
 	PQ_RUNNING,    /* the job runs; its results wake us */
-	PQ_COPYING,    /* the socket takes COPY data; its readiness wakes us */
 	PQ_ROLLBACK,   /* a failed script's transaction is rolled back; the result wakes us */
 	PQ_CLOSING,    /* the timer handle's close callback frees us */
 };
@@ -41,7 +39,6 @@ struct pqloop {
 	unsigned int backoff_ms, seed;
 	struct pqloop_job *job;
 	PGresult *last, *failed;
-	size_t copy, copy_off;
 	const char *statements[STATEMENTS_MAX]; /* prepared on this connection */
 	size_t n_statements;
 	void (*on_closed)(void *ctx);
@@ -49,8 +46,7 @@ struct pqloop {
 };
 
 static const char *const state_names[] = {
-	"down",	   "connecting", "setup",    "idle",	"preparing",
-	"running", "copying",	 "rollback", "closing",
+	"down", "connecting", "setup", "idle", "preparing", "running", "rollback", "closing",
 };
 
 static void set_state(struct pqloop *pq, enum state to)
@@ -63,8 +59,7 @@ static void set_state(struct pqloop *pq, enum state to)
 			    1u << PQ_DOWN | 1u << PQ_CLOSING,
 		[PQ_PREPARING] =
 			1u << PQ_RUNNING | 1u << PQ_IDLE | 1u << PQ_DOWN | 1u << PQ_CLOSING,
-		[PQ_RUNNING] = 1u << PQ_COPYING | 1u << PQ_IDLE | 1u << PQ_DOWN | 1u << PQ_CLOSING,
-		[PQ_COPYING] = 1u << PQ_RUNNING | 1u << PQ_DOWN | 1u << PQ_CLOSING,
+		[PQ_RUNNING] = 1u << PQ_IDLE | 1u << PQ_DOWN | 1u << PQ_CLOSING,
 		[PQ_ROLLBACK] = 1u << PQ_IDLE | 1u << PQ_DOWN | 1u << PQ_CLOSING,
 	};
 
@@ -282,41 +277,6 @@ static void finish_job(struct pqloop *pq)
 		pq->events->on_idle(pq->ctx, pq);
 }
 
-/* Hands the next pieces of COPY data over until the socket is full. */
-static void step_copy(struct pqloop *pq)
-{
-	const struct pqloop_copy *c = &pq->job->copies[pq->copy];
-
-	while (pq->copy_off < c->len) {
-		size_t n = c->len - pq->copy_off < COPY_PIECE ? c->len - pq->copy_off : COPY_PIECE;
-		int rc = PQputCopyData(pq->conn, (const char *)c->data + pq->copy_off, (int)n);
-
-		if (rc < 0) {
-			go_down(pq, ERR_BUSY, PQerrorMessage(pq->conn));
-			return;
-		}
-		if (rc > 0)
-			pq->copy_off += n;
-		rc = PQflush(pq->conn);
-		if (rc < 0) {
-			go_down(pq, ERR_BUSY, PQerrorMessage(pq->conn));
-			return;
-		}
-		if (rc > 0) {
-			(void)uv_poll_start(pq->poll, UV_READABLE | UV_WRITABLE, on_poll);
-			return;
-		}
-	}
-	if (PQputCopyEnd(pq->conn, NULL) < 0) {
-		go_down(pq, ERR_BUSY, PQerrorMessage(pq->conn));
-		return;
-	}
-	pq->copy++;
-	pq->copy_off = 0;
-	set_state(pq, PQ_RUNNING);
-	flush(pq);
-}
-
 static void send_prepared(struct pqloop *pq)
 {
 	const struct pqloop_job *job = pq->job;
@@ -369,11 +329,6 @@ static void on_results_end(struct pqloop *pq)
 static void take_result(struct pqloop *pq, PGresult *res)
 {
 	switch (PQresultStatus(res)) {
-	case PGRES_COPY_IN:
-		PQclear(res);
-		CHECK(pq->state == PQ_RUNNING && pq->copy < pq->job->n_copies);
-		set_state(pq, PQ_COPYING);
-		return;
 	case PGRES_COMMAND_OK:
 	case PGRES_TUPLES_OK:
 	case PGRES_EMPTY_QUERY:
@@ -402,7 +357,7 @@ static void drain(struct pqloop *pq)
 		PQfreemem(n);
 	}
 	/* A callback may close or drop the connection: look again each time round. */
-	while (pq->conn && pq->state != PQ_IDLE && pq->state != PQ_COPYING && !PQisBusy(pq->conn)) {
+	while (pq->conn && pq->state != PQ_IDLE && !PQisBusy(pq->conn)) {
 		PGresult *res = PQgetResult(pq->conn);
 
 		if (res)
@@ -410,8 +365,6 @@ static void drain(struct pqloop *pq)
 		else
 			on_results_end(pq);
 	}
-	if (pq->conn && pq->state == PQ_COPYING)
-		step_copy(pq);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -426,7 +379,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		step_connect(pq);
 		return;
 	}
-	if (events & UV_WRITABLE && pq->state != PQ_COPYING) {
+	if (events & UV_WRITABLE) {
 		flush(pq);
 		if (pq->poll != poll)
 			return;
@@ -448,7 +401,6 @@ static void on_timer(uv_timer_t *timer)
 		return;
 	case PQ_PREPARING:
 	case PQ_RUNNING:
-	case PQ_COPYING:
 	case PQ_ROLLBACK:
 		go_down(pq, ERR_TIMEOUT, "the statement took longer than its deadline");
 		return;
@@ -505,7 +457,6 @@ void pqloop_run(struct pqloop *pq, struct pqloop_job *job)
 
 	CHECK(pq->state == PQ_IDLE && !pq->job);
 	pq->job = job;
-	pq->copy = pq->copy_off = 0;
 	arm(pq, job->deadline_ms);
 	if (job->script) {
 		set_state(pq, PQ_RUNNING);

@@ -12,11 +12,6 @@ struct uv_loop_s;
 struct pg_result; /* libpq's PGresult */
 struct pqloop;
 
-struct pqloop_copy {
-	const void *data;
-	size_t len;
-};
-
 /* Everything is borrowed until on_result returns. */
 struct pqloop_job {
 	const char *name; /* prepared under this name on first use; NULL: see `script` */
@@ -26,8 +21,6 @@ struct pqloop_job {
 	const unsigned int *types;
 	const char *const *values;
 	const int *lengths, *formats;
-	const struct pqloop_copy *copies; /* data of a script's COPY .. FROM STDIN, in order */
-	size_t n_copies;
 	bool in_transaction; /* a failure leaves the transaction to the caller */
 	unsigned int deadline_ms;
 	/* Once. `err` is NULL on success; sqlstate is NULL when the connection broke. The
