@@ -15,7 +15,7 @@
 
 #include "agent/pmu_derived.h"
 #include "agent/pmu_group.h"
-#include "agent/sysread.h"
+#include "tests/qemu/init.h"
 
 #define GROUPS 12
 
@@ -26,7 +26,7 @@ int pmu_pfm_parse(const char *name, struct pmu_event *ret, struct err *reterr)
 	return err_set(reterr, ERR_NOT_FOUND, "no event \"%s\"", name);
 }
 
-static void spin(uint64_t loops)
+void spin(uint64_t loops)
 {
 	__asm__ volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(loops) : : "cc");
 }
@@ -365,9 +365,10 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } scenarios[] = {
-	{"self_test", self_test}, {"loop", known_loop},	  {"mux", multiplexed},
-	{"pinned", pinned},	  {"hotplug", hotplug},	  {"unstalled", unstalled},
-	{"cgroups", cgroups},	  {"workload", workload}, {"too_big", too_big},
+	{"self_test", self_test},  {"loop", known_loop},   {"mux", multiplexed},
+	{"pinned", pinned},	   {"hotplug", hotplug},   {"unstalled", unstalled},
+	{"cgroups", cgroups},	   {"workload", workload}, {"too_big", too_big},
+	{"probe", scenario_probe},
 };
 
 int main(int argc, char **argv)

@@ -16,9 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT = 120  # a boot
 LOOP = 10_000_000  # instructions of the known loop
 MUX = 800_000_000
-SOURCES = ["tests/qemu/init.c", *(f"agent/{n}.c" for n in (
-    "pmu_event", "pmu_group", "pmu_selftest", "pmu_derived", "pmu_cpu", "sysread")),
-    *(f"common/{n}.c" for n in ("base", "err", "parse", "clock", "strbuf"))]
+SOURCES = ["tests/qemu/init.c", "tests/qemu/probe.c", *(f"agent/{n}.c" for n in (
+    "pmu", "pmu_cores", "pmu_event", "pmu_group", "pmu_selftest", "pmu_derived", "pmu_cpu", "rights", "sysread")),
+    *(f"common/{n}.c" for n in (
+        "base", "err", "parse", "clock", "strbuf", "record", "hist", "hist_code", "crc32c"))]
 CROSS = "aarch64-linux-gnu-gcc"
 QEMU = "qemu-system-aarch64"
 
@@ -166,3 +167,39 @@ def test_stub_stall_counters_are_refused(boot):
     assert out["unstalled"].startswith("arm-stall")
     assert out["unstalled.e0"] == "0" and out["unstalled.value"] == "none"
     assert "not available" in out["retiring"]
+
+
+def test_the_probe_of_a_run(boot):
+    """What the agent writes about a run whose loop has 800,000,000 instructions at 1 a cycle, 1 GHz."""
+    out = boot("cortex-a57", ["-icount", "shift=0"], "probe")
+    for metric in ("cycles", "instructions", "event_instructions_u", "event_armv8_pmuv3_cpu_cycles"):
+        assert out[f"probe.{metric}.kind"] == "counter", out.get(f"probe.{metric}.reason")
+        assert number(out, f"probe.{metric}.residency") == 1
+        assert number(out, f"probe.{metric}.delta") == pytest.approx(MUX, rel=0.02)
+    assert out["probe.ipc.state"] == out["probe.cpu_ghz.state"] == "exact"
+    assert number(out, "probe.ipc.value") == pytest.approx(1, abs=1e-3)
+    assert number(out, "probe.cpu_ghz.value") == pytest.approx(1, rel=0.05)
+    for metric in ("unstalled_cycles_pct", "retiring_slots_pct", "event_no_such_event"):
+        assert out[f"probe.{metric}.kind"] == "absent" and out[f"probe.{metric}.reason"]
+        assert f"probe.{metric}.value" not in out
+    assert out["probe.marks"] == "0"
+
+
+def test_the_probe_refuses_a_stub(boot):
+    """The percentage of a core whose stall counters stay 0 is absent, beside a good ipc."""
+    out = boot("neoverse-n1", ["-icount", "shift=0"], "probe")
+    assert number(out, "probe.ipc.value") == pytest.approx(1, abs=1e-3)
+    assert out["probe.unstalled_cycles_pct.kind"] == "absent"
+    assert "cannot be true" in out["probe.unstalled_cycles_pct.reason"]
+    assert "probe.unstalled_cycles_pct.value" not in out
+
+
+def test_the_probe_without_a_pmu(boot):
+    """Everything of the hardware is absent with one reason; software events go on."""
+    out = boot("cortex-a57,pmu=off", ["-icount", "shift=0"], "probe")
+    for metric in ("cycles", "instructions", "ipc", "cpu_ghz", "unstalled_cycles_pct", "retiring_slots_pct",
+                   "event_instructions_u"):
+        assert out[f"probe.{metric}.kind"] == "absent"
+        assert out[f"probe.{metric}.reason"] == "not available: no hardware PMU"
+    assert out["probe.event_context_switches.kind"] == "counter"
+    assert number(out, "probe.event_context_switches.delta") > 0

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the scenarios of the virtual machine. */
+#pragma once
+
+#include "common/base.h"
+
+void spin(uint64_t loops); /* 2 instructions each */
+void scenario_probe(void);
