@@ -152,6 +152,19 @@ static void test_file_and_environment(void **state)
 	must_fail(line, path);
 }
 
+static void test_events(void **state)
+{
+	struct agent_conf c;
+
+	(void)state;
+	must_parse(&c, "--event msr/smi/ --event=sched:sched_switch --event msr/smi/");
+	assert_int_equal(c.events_len, 2); /* once each */
+	assert_string_equal(c.events[0], "msr/smi/");
+	assert_string_equal(c.events[1], "sched:sched_switch");
+	agent_conf_done(&c);
+	must_fail("--event a\"b", "is no event");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +173,7 @@ int main(void)
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_file_and_environment),
+		cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
