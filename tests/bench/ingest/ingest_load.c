@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Load of tests/bench/ingest: N agents that post records in a closed loop, each on its own
- * connection and stream. Makes all bodies first, writes the rows that the server will stage as a
- * COPY BINARY file, prints "ready", waits for a line on standard input, runs, prints one line:
+ * connection and stream. Makes all bodies first, writes the same samples as packed rows (one a
+ * series and post, like rigstat.chunk) into a COPY BINARY file, prints "ready", waits for a line
+ * on standard input, runs, prints one line:
  *   seconds posts samples bytes p50_ms p99_ms */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -100,7 +101,47 @@ static void begin_run(struct record_writer *w, uint64_t i)
 	record_item_phase(w, 2, 1);
 }
 
-static void make_record(struct record_writer *w, uint64_t i, uint64_t k)
+static void put_be(FILE *f, uint64_t v, size_t bytes)
+{
+	for (size_t i = bytes; i-- > 0;)
+		fputc((int)(v >> (8 * i) & 0xff), f);
+}
+
+/* One series of one post as a row: host_id, run_id, series_no, t0_ns, dt_ns, phase, n, vmin, vmax,
+ * vsum, v (delta and zigzag). */
+static void put_row(FILE *f, const int64_t numbers[7], const struct counter_sample *v)
+{
+	struct strbuf bytes CLEANUP(strbuf_done) = {0};
+	double stats[3] = {(double)v[0].delta, (double)v[0].delta, 0};
+	int64_t last = 0;
+
+	strbuf_putc(&bytes, 7);
+	for (uint64_t n = 0; n < opt.samples; n++) {
+		double d = (double)v[n].delta;
+
+		put_zigzag(&bytes, v[n].delta - last);
+		last = v[n].delta;
+		stats[0] = d < stats[0] ? d : stats[0];
+		stats[1] = d > stats[1] ? d : stats[1];
+		stats[2] += d;
+	}
+	put_be(f, 11, 2);
+	for (size_t n = 0; n < 7; n++) {
+		put_be(f, 8, 4);
+		put_be(f, (uint64_t)numbers[n], 8);
+	}
+	for (size_t n = 0; n < 3; n++) {
+		uint64_t bits;
+
+		memcpy(&bits, &stats[n], sizeof(bits));
+		put_be(f, 8, 4);
+		put_be(f, bits, 8);
+	}
+	put_be(f, bytes.len, 4);
+	(void)fwrite(bytes.data, 1, bytes.len, f);
+}
+
+static void make_record(struct record_writer *w, uint64_t i, uint64_t k, FILE *f)
 {
 	struct counter_sample *v = xcalloc(opt.samples, sizeof(*v));
 	int64_t t0 = 1700000000000000000 + (int64_t)(k * opt.samples) * NS_PER_SEC;
@@ -112,6 +153,11 @@ static void make_record(struct record_writer *w, uint64_t i, uint64_t k)
 		for (uint64_t n = 0; n < opt.samples; n++)
 			v[n] = (struct counter_sample){delta_of(s), NS_PER_SEC, NS_PER_SEC};
 		record_item_counter(w, s, t0, NS_PER_SEC, v, opt.samples);
+		if (f)
+			put_row(f,
+				(const int64_t[]){(int64_t)i, (int64_t)opt.round, (int64_t)s, t0,
+						  NS_PER_SEC, 2, (int64_t)opt.samples},
+				v);
 	}
 	if (k + 1 == opt.posts)
 		put_json(w, ITEM_RUN_END,
@@ -119,33 +165,6 @@ static void make_record(struct record_writer *w, uint64_t i, uint64_t k)
 			 opt.round, i);
 	record_finish(w, k + 1, 1, 1, t0);
 	free(v);
-}
-
-static void put_be(FILE *f, uint64_t v, size_t bytes)
-{
-	for (size_t i = bytes; i-- > 0;)
-		fputc((int)(v >> (8 * i) & 0xff), f);
-}
-
-/* The row that the server stages for this post. */
-static void put_row(FILE *f, uint64_t i, uint64_t k, const struct strbuf *record)
-{
-	const uint64_t numbers[] = {1, k + 1, k + 1, 1, 1, opt.series * opt.samples};
-
-	put_be(f, 10, 2);
-	put_be(f, 8, 4);
-	put_be(f, i + 1, 8);
-	put_be(f, 16, 4);
-	put_be(f, opt.round, 8);
-	put_be(f, i, 8);
-	for (size_t n = 0; n < ARRAY_LEN(numbers); n++) {
-		put_be(f, 8, 4);
-		put_be(f, numbers[n], 8);
-	}
-	put_be(f, 1, 4);
-	fputc(0, f);
-	put_be(f, record->len, 4);
-	(void)fwrite(record->data, 1, record->len, f);
 }
 
 static void make_post(struct post *p, uint64_t i, uint64_t k, const struct strbuf *body)
@@ -176,10 +195,8 @@ static void make_all(struct agent *agents)
 	for (uint64_t i = 0; i < opt.agents; i++) {
 		agents[i].posts = xcalloc(opt.posts, sizeof(struct post));
 		for (uint64_t k = 0; k < opt.posts; k++) {
-			make_record(&w, i, k);
+			make_record(&w, i, k, f);
 			make_post(&agents[i].posts[k], i, k, &w.buf);
-			if (f)
-				put_row(f, i, k, &w.buf);
 		}
 	}
 	if (f) {
