@@ -10,13 +10,13 @@
 #include "agent/command.h"
 #include "agent/delivery.h"
 #include "agent/lock.h"
-#include "agent/notify.h"
 #include "agent/session.h"
 #include "agent/sysinfo.h"
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/model/run.h"
+#include "common/notify.h"
 
 #define RESCAN_NS      (10 * NS_PER_SEC)
 #define QUIET_DRAIN_NS (30 * NS_PER_SEC) /* between two quiet watch runs */
@@ -29,7 +29,7 @@ enum state {
 
 struct daemon {
 	uv_loop_t loop;
-	uv_timer_t tick;
+	uv_timer_t tick, watchdog;
 	uv_signal_t signals[3];
 	struct agent_conf conf;
 	struct spool *spool;
@@ -161,10 +161,27 @@ static void on_tick(uv_timer_t *t)
 	delivery_kick(d->delivery);
 }
 
+static void on_watchdog(uv_timer_t *t)
+{
+	(void)t;
+	notify_service("WATCHDOG=1");
+}
+
+/* On the loop, and not with the ticks, which may be a minute apart. */
+static void start_watchdog(struct daemon *d)
+{
+	uint64_t ms = (uint64_t)(notify_watchdog_ns() / NS_PER_MS);
+
+	CHECK(!uv_timer_init(&d->loop, &d->watchdog));
+	if (ms)
+		CHECK(!uv_timer_start(&d->watchdog, on_watchdog, ms, ms));
+}
+
 static void stop_signals(struct daemon *d)
 {
 	for (size_t i = 0; i < ARRAY_LEN(d->signals); i++)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
+	uv_close((uv_handle_t *)&d->watchdog, NULL);
 }
 
 static void stop(struct daemon *d)
@@ -187,7 +204,9 @@ static void on_signal(uv_signal_t *h, int number)
 	struct daemon *d = h->data;
 
 	if (number == SIGHUP) {
+		notify_service("RELOADING=1");
 		delivery_reload_token(d->delivery);
+		notify_service("READY=1");
 		return;
 	}
 	log_info("signal %d: flushing and ending", number);
@@ -277,8 +296,10 @@ static int run_daemon(struct daemon *d, struct err *reterr)
 {
 	int r;
 
+	notify_init();
 	CHECK(!uv_loop_init(&d->loop));
 	start_signals(d);
+	start_watchdog(d);
 	r = open_parts(d, reterr);
 	if (!r) {
 		say_hello(d);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/log.h"
+#include "common/notify.h"
 #include "common/parse.h"
 #include "server/db_admin.h"
 #include "server/embedded.h"
@@ -170,6 +171,8 @@ static int run_serve(struct options *o, struct err *reterr)
 	char *cert CLEANUP(freep) = NULL, *key CLEANUP(freep) = NULL;
 	bool tokens;
 
+	notify_init();
+	notify_service("STATUS=preparing the database");
 	if (read_tls(o, &cert, &key, reterr) < 0 || database_open(&o->server, &db, reterr) < 0)
 		return reterr->code;
 	/* A shared database is migrated by a person, at a time of their choosing. */

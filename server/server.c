@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/notify.h"
 #include "server/auth.h"
 #include "server/compact.h"
 #include "server/assignments.h"
@@ -79,6 +80,7 @@ static void on_signal(uv_signal_t *handle, int number)
 		return;
 	p->stopping = true;
 	p->server.ready = false;
+	notify_service("STOPPING=1");
 	log_info("stopping on signal %d", number);
 	assignments_stop();
 	http_stop(p->server.http, STOP_GRACE_MS, on_http_idle, p);
@@ -90,9 +92,10 @@ static void on_tick(uv_timer_t *tick)
 {
 	struct process *p = tick->data;
 
+	if (notify_watchdog_ns())
+		notify_service("WATCHDOG=1"); /* the loop turns, also while stopping */
 	if (p->stopping)
 		return;
-
 	if (p->server.ingest)
 		ingest_tick(p->server.ingest);
 	compact_tick(p->server.compact);
@@ -139,6 +142,17 @@ static unsigned int connections_max(void)
 					       : RESERVED_FILES;
 }
 
+static void say_ready(struct process *p)
+{
+	const char *scheme = p->server.options.tls_cert ? "https" : "http";
+	char *state CLEANUP(freep) = xasprintf("READY=1\nSTATUS=listening on %s://%s", scheme,
+					       http_address(p->server.http));
+
+	p->server.ready = true;
+	log_info("listening on %s://%s", scheme, http_address(p->server.http));
+	notify_service(state);
+}
+
 int server_run(const struct server_options *options, const char *conninfo, bool tokens_exist,
 	       void (*tick)(void *ctx), void *ctx, struct err *reterr)
 {
@@ -172,9 +186,7 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 	p.server.compact = compact_new(p.server.db, p.server.work, options->keep_days);
 	db_start(p.server.db);
 	start_handles(&p);
-	p.server.ready = true;
-	log_info("listening on %s://%s", options->tls_cert ? "https" : "http",
-		 http_address(p.server.http));
+	say_ready(&p);
 	CHECK(uv_run(&p.loop, UV_RUN_DEFAULT) == 0);
 	auth_free(p.server.auth);
 	compact_free(p.server.compact);
