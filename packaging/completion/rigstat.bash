@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Written by packaging/from_help.py. bash completion of rigstat: verbs, options, files.
+
+_rigstat() {
+	local word=${COMP_WORDS[COMP_CWORD]} options=''
+
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report hosts runs experiments experiment pin show import relabel export exclude status demo --help --version' -- "$word")
+		return
+	fi
+	case ${COMP_WORDS[1]} in
+	compare) options='--a --anyway --b --better --by --confidence --csv --dark --factor --format --help --json --label --margin --markdown --metric --primary --server --set-a --set-b --stat --svg --threshold --unit' ;;
+	gate) options='--a --b --help --inconclusive --json --junit --markdown --mode --rule --self --server' ;;
+	check-report) options='--help --json' ;;
+	hosts) options='--all --csv --help --json --limit --server --state --tag' ;;
+	runs) options='--all --csv --experiment --help --host --json --limit --metric --server --since --sort --until' ;;
+	experiments) options='--all --csv --help --host --json --limit --name --server' ;;
+	experiment) options='--duration --factor --help --host --json --on-failure --order --quiet --retries --runs --seed --server --tune --wait --warmup --workload' ;;
+	pin) options='--a --b --c --help --json --metric --server --title' ;;
+	show) options='--format --formats --help --interval --json --metric --overflow --unit' ;;
+	import) options='--dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;
+	relabel) options='--help --server' ;;
+	export) options='--format --help --interval --metric --overflow --server --to --unit' ;;
+	exclude) options='--help --reason --server --undo' ;;
+	status) options='--help --json --server' ;;
+	demo) options='--help --server' ;;
+	esac
+	case $word in
+	-*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
+	*) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	esac
+}
+
+complete -o filenames -F _rigstat rigstat
