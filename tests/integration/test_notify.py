@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What systemd is told: ready only when requests are answered, alive from the loop, stopping."""
-import os
 import signal
 import socket
 import subprocess
@@ -76,11 +75,13 @@ def test_server(make_server, manager):
 
 
 def test_agent(manager, tmp_path):
+    config = tmp_path / "agent.conf"
+    config.write_text("")
     agent = subprocess.Popen(
         [str(BUILD / "agent" / "rigstat-agent"), "daemon", "--spool", str(tmp_path / "spool"),
          "--lock-dir", str(tmp_path), "--policy", "other", "--period", "100ms", "--interval",
          "60s", "--blame", "off", "--no-io", "--no-locks", "--no-shares", "--no-dma-latency",
-         "--config", os.devnull],
+         "--config", str(config)],
         stderr=subprocess.PIPE, text=True)
     try:
         manager.wait("READY=1")
