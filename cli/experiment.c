@@ -305,7 +305,7 @@ static int show_status(const struct experiment *x, const char *id, struct err *r
 {
 	for (;;) {
 		json_auto_t *answer = NULL;
-		bool good;
+		bool good = true;
 		int rc = call_assignments(x, "GET", id, &answer, reterr);
 
 		if (rc)
