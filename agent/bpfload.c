@@ -41,6 +41,7 @@ NEVER(int, bpfload_put, struct bpfload *b, const char *map, const void *key, con
 NEVER(bool, bpfload_get, struct bpfload *b, const char *map, const void *key, void *ret_value)
 NEVER(bool, bpfload_next, struct bpfload *b, const char *map, const void *key, void *ret_key)
 NEVER(void, bpfload_delete, struct bpfload *b, const char *map, const void *key)
+NEVER(uint64_t, bpfload_misses, struct bpfload *b)
 NEVER(int, bpfload_possible_cpus, void)
 NEVER(bool, bpfload_kernel_has, struct bpfload *b, const char *type, const char *member)
 NEVER(bool, bpfload_has_tracepoint, struct bpfload *b, const char *name)
@@ -254,6 +255,23 @@ bool bpfload_next(struct bpfload *b, const char *map, const void *key, void *ret
 void bpfload_delete(struct bpfload *b, const char *map, const void *key)
 {
 	(void)bpf_map_delete_elem(fd_of(b, map), key);
+}
+
+uint64_t bpfload_misses(struct bpfload *b)
+{
+	struct bpf_program *p;
+	uint64_t n = 0;
+
+	bpf_object__for_each_program(p, b->object)
+	{
+		struct bpf_prog_info info = {0};
+		unsigned int len = sizeof(info);
+
+		if (bpf_program__fd(p) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len))
+			n += info.recursion_misses;
+	}
+	return n;
 }
 
 int bpfload_possible_cpus(void)

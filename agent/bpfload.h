@@ -34,6 +34,9 @@ bool bpfload_get(struct bpfload *b, const char *map, const void *key, void *ret_
 bool bpfload_next(struct bpfload *b, const char *map, const void *key, void *ret_key) MUSTCHECK;
 void bpfload_delete(struct bpfload *b, const char *map, const void *key);
 
+/* Events that programs missed because they were already running on that CPU (an interrupt in the
+ * middle of one), since they were loaded. */
+uint64_t bpfload_misses(struct bpfload *b);
 int bpfload_possible_cpus(void);
 /* Does the running kernel's struct have the member (by BTF)? */
 bool bpfload_kernel_has(struct bpfload *b, const char *type, const char *member);

@@ -136,6 +136,12 @@ static void take(struct io *io, const struct interval *in, struct record_writer 
 	}
 }
 
+/* Requests that found the table busy or full, and events that met a program already running. */
+static uint64_t lost_so_far(const struct io *io)
+{
+	return io->control[1] + bpfload_misses(io->bpf);
+}
+
 static void io_begin(struct probe *p)
 {
 	struct io *io = CONTAINER_OF(p, struct io, base);
@@ -143,7 +149,7 @@ static void io_begin(struct probe *p)
 	if (!io->bpf)
 		return;
 	take(io, NULL, NULL);
-	io->lost_before = io->control[1];
+	io->lost_before = lost_so_far(io);
 }
 
 static void io_collect(struct probe *p, const struct interval *in, struct record_writer *w)
@@ -157,18 +163,20 @@ static void io_collect(struct probe *p, const struct interval *in, struct record
 static void io_summary(struct probe *p, struct run_summary *s)
 {
 	struct io *io = CONTAINER_OF(p, struct io, base);
+	uint64_t lost;
 
 	if (!io->bpf) {
 		marks_add(&s->marks, "no-io-latency", "I/O latency is not available: %s",
 			  io->why_not.text);
 		return;
 	}
-	if (io->control[1] > io->lost_before) {
-		s->lost += io->control[1] - io->lost_before;
-		marks_add(&s->marks, "io-requests-lost",
-			  "%llu requests were not measured: too many in flight",
-			  (unsigned long long)(io->control[1] - io->lost_before));
-	}
+	lost = lost_so_far(io) - io->lost_before;
+	if (!lost)
+		return;
+	s->lost += lost;
+	marks_add(&s->marks, "io-requests-lost",
+		  "about %llu requests were not measured: the recorder was busy",
+		  (unsigned long long)lost);
 }
 
 static void io_free(struct probe *p)

@@ -16,6 +16,8 @@
 struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *meta;
+	uint64_t head, tail; /* of the present drain */
+	uint64_t next_ns;    /* time of the record at tail, 0: not looked at */
 };
 
 struct perf_sampler {
@@ -238,36 +240,81 @@ static void dispatch(struct perf_sampler *s, const struct perf_event_header *h,
 	}
 }
 
-static void drain_ring(struct perf_sampler *s, struct cpu_ring *r,
-		       const struct perf_sampler_ops *ops, void *ctx)
+/* The record at a ring's tail, whole: one that wraps the end is copied to scratch. */
+static const struct perf_event_header *record_at(struct perf_sampler *s, const struct cpu_ring *r)
 {
 	const unsigned char *data = (const unsigned char *)r->meta + s->page;
 	uint64_t mask = DATA_PAGES * s->page - 1;
-	uint64_t head = __atomic_load_n(&r->meta->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = r->meta->data_tail;
+	const struct perf_event_header *h = (const void *)(data + (r->tail & mask));
+	uint64_t left = mask + 1 - (r->tail & mask);
+	uint16_t size = h->size; /* headers are 8-byte aligned: never split */
 
-	while (tail < head) {
-		const struct perf_event_header *h = (const void *)(data + (tail & mask));
-		uint64_t left = mask + 1 - (tail & mask);
-		uint16_t size = h->size; /* headers are 8-byte aligned: never split */
-
-		if (size < sizeof(*h))
-			break; /* cannot happen; leave rather than loop */
-		if (size > left) {
-			memcpy(s->scratch, h, left);
-			memcpy(s->scratch + left, data, size - left);
-			h = (const void *)s->scratch;
-		}
-		dispatch(s, h, ops, ctx);
-		tail += size;
-	}
-	__atomic_store_n(&r->meta->data_tail, tail, __ATOMIC_RELEASE);
+	if (size <= left)
+		return h;
+	memcpy(s->scratch, h, left);
+	memcpy(s->scratch + left, data, size - left);
+	return (const void *)s->scratch;
 }
 
+/* Samples carry their time in the body, side-band records in the trailer (pid, tid, time, cpu). */
+static uint64_t time_of(const struct perf_event_header *h)
+{
+	uint64_t t;
+
+	if (h->type == PERF_RECORD_SAMPLE)
+		return ((const struct sample_body *)(const void *)(h + 1))->time;
+	memcpy(&t, (const unsigned char *)h + h->size - 16, sizeof(t));
+	return t;
+}
+
+/* The ring whose next record is the oldest, NULL when none is left before the horizon. */
+static struct cpu_ring *oldest(struct perf_sampler *s, uint64_t horizon_ns)
+{
+	struct cpu_ring *best = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct cpu_ring *r = &s->cpus[i];
+
+		if (r->tail >= r->head)
+			continue;
+		if (!r->next_ns)
+			r->next_ns = time_of(record_at(s, r));
+		if (r->next_ns <= horizon_ns && (!best || r->next_ns < best->next_ns))
+			best = r;
+	}
+	return best;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* In the order of time over all CPUs: a task forks on one and execs on another, and its name must
+ * be the last one. What is younger than the beginning of this drain waits for the next. */
 void perf_sampler_drain(struct perf_sampler *s, const struct perf_sampler_ops *ops, void *ctx)
 {
+	uint64_t horizon_ns = now_ns();
+	struct cpu_ring *r;
+
+	for (size_t i = 0; i < s->n; i++) {
+		r = &s->cpus[i];
+		r->head = __atomic_load_n(&r->meta->data_head, __ATOMIC_ACQUIRE);
+		r->tail = r->meta->data_tail;
+		r->next_ns = 0;
+	}
+	while ((r = oldest(s, horizon_ns))) {
+		const struct perf_event_header *h = record_at(s, r);
+
+		dispatch(s, h, ops, ctx);
+		r->tail += h->size;
+		r->next_ns = 0;
+	}
 	for (size_t i = 0; i < s->n; i++)
-		drain_ring(s, &s->cpus[i], ops, ctx);
+		__atomic_store_n(&s->cpus[i].meta->data_tail, s->cpus[i].tail, __ATOMIC_RELEASE);
 }
 
 struct perf_sampler_counts perf_sampler_take_counts(struct perf_sampler *s)
