@@ -1,4 +1,4 @@
--- A group of posts in one prepared statement with arrays: one round trip and no parsing, half the CPU of two COPYs
+-- A group of posts in one prepared statement with arrays: one round trip and no parsing; its CPU was within noise of two COPYs
 -- around apply_marks() (tests/bench/ingest).
 
 drop function rigstat.apply_marks();
