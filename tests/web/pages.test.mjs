@@ -224,6 +224,7 @@ test("experiment: cells, order of runs, and the way to the comparison", () =>
   on("/experiments", async (page) => {
     await page.getByRole("link", { name: "rq", exact: true }).click();
     await page.getByRole("heading", { level: 1, name: "rq" }).waitFor();
+    await page.locator(".strip a").nth(19).waitFor(); // the runs come after the heading
     const strip = await page.$$eval(".strip a", (l) => l.map((a) => a.textContent).join(""));
     assert.equal(strip, "AB".repeat(10));
     await page.getByRole("link", { name: "Compare the levels" }).click();
