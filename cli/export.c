@@ -2,7 +2,7 @@
 /* rigstat export: runs of the server, or of files, in other tools' formats. */
 #include <stdio.h>
 
-#include "cli/client.h"
+#include "cli/fetch.h"
 #include "cli/export_formats.h"
 #include "cli/import_args.h"
 #include "cli/sides.h"
@@ -68,20 +68,6 @@ static int parse(struct export *x, int argc, char **argv, struct err *reterr)
 	return 0;
 }
 
-static int add_runs(const char *data, size_t len, const struct import_options *o, struct runs *ret,
-		    struct err *reterr)
-{
-	struct import_result result = {0};
-	int rc = import_bytes(data, len, o, &result, reterr);
-
-	for (size_t i = 0; !rc && i < result.runs.len; i++)
-		runs_add(ret, result.runs.v[i]);
-	if (!rc)
-		result.runs.len = 0;
-	import_result_done(&result);
-	return rc;
-}
-
 static int read_file(const struct export *x, const char *file, struct runs *ret, struct err *reterr)
 {
 	CLEANUP(strbuf_done) struct strbuf bytes = {0};
@@ -90,28 +76,7 @@ static int read_file(const struct export *x, const char *file, struct runs *ret,
 
 	o.source = file;
 	o.metric = NULL; /* here it chooses, it does not rename */
-	return rc ? rc : add_runs(bytes.data, bytes.len, &o, ret, reterr);
-}
-
-static int read_server(const struct export *x, const char *selector, struct runs *ret,
-		       struct err *reterr)
-{
-	CLEANUP(client_answer_done) struct client_answer answer = {0};
-	CLEANUP(strbuf_done) struct strbuf path = {0};
-	struct import_options o = {.format = "rigstat-json", .source = "server"};
-	const char *server;
-	int rc = client_server(x->server, &server, reterr);
-
-	if (rc)
-		return rc;
-	strbuf_puts(&path, "/api/v1/export?q=");
-	client_escape(selector, &path);
-	rc = client_request(server, path.data, NULL, &answer, reterr);
-	if (rc)
-		return rc;
-	if (!answer.body.len)
-		return err_set(reterr, ERR_NOT_FOUND, "no run matches \"%.100s\"", selector);
-	return add_runs(answer.body.data, answer.body.len, &o, ret, reterr);
+	return rc ? rc : fetch_add(bytes.data, bytes.len, &o, ret, reterr);
 }
 
 static bool is_selector(const char *word)
@@ -149,7 +114,7 @@ int verb_export(int argc, char **argv)
 		status = cli_usage("export", &err);
 	} else {
 		for (size_t i = 0; !rc && i < x.n; i++)
-			rc = is_selector(x.words[i]) ? read_server(&x, x.words[i], &runs, &err)
+			rc = is_selector(x.words[i]) ? fetch_runs(x.server, x.words[i], &runs, &err)
 						     : read_file(&x, x.words[i], &runs, &err);
 		rc = rc ? rc : format->write(&runs, x.import.o.metric, &out, &err);
 		status = rc ? cli_fail(&err) : cli_print(&out);

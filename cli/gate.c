@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rigstat gate: rules on a comparison, for CI. */
 #include "cli/client.h"
+#include "cli/fetch.h"
+#include "cli/gate_watch.h"
 #include "cli/request.h"
 #include "cli/verbs.h"
-#include "common/compare/gate.h"
 
 const char verb_gate_help[] =
 	"  rigstat gate --rule 'p99<=+5%' --rule 'max<=200us' before.txt after.txt\n"
@@ -11,7 +12,8 @@ const char verb_gate_help[] =
 	"      --b experiment=rq,rq_affinity=1 --rule 'p99<=+5%'\n"
 	"\n"
 	"usage: rigstat gate --rule RULE... [compare's options] SIDES\n"
-	"       rigstat gate --self --rule RULE... --a FILE...   would the rule fail by itself?\n"
+	"       rigstat gate --self --rule RULE... --a FILE...   files or a selector: would it "
+	"fail by itself?\n"
 	"       rigstat gate --rule 'over(100us)<=1/h' FILE      a soak: one side is enough\n"
 	"\n"
 	"Rules: STATISTIC<=LIMIT or >=. A limit in percent is of B against A: 'p99<=+5%',\n"
@@ -21,7 +23,12 @@ const char verb_gate_help[] =
 	"                  lies wholly inside, else inconclusive\n"
 	"  --mode strict   fail as soon as the estimate is past the limit\n"
 	"  --mode prove    fail unless the interval lies wholly inside\n"
+	"  --mode anytime  over(..)<=N/h by evidence that holds however often one looks\n"
 	"  --inconclusive pass|fail   exit status instead of 2\n"
+	"  --stop-on-breach   watch a running experiment: --server URL --a experiment=NAME\n"
+	"                  with over(..)<=N/h, max<=, min>=; a failure cancels it on its boxes,\n"
+	"                  a pass ends the watch, an end without either is inconclusive\n"
+	"  --every TIME    between two looks (10s)\n"
 	"  --self          A/A check on the runs of A: a rule below the noise is refused\n"
 	"  --json --junit --markdown\n"
 	"\n"
@@ -33,17 +40,6 @@ static int exit_of(const struct request *rq, enum gate_result r)
 	if (r == GATE_INCONCLUSIVE && rq->inconclusive)
 		return !strcmp(rq->inconclusive, "pass") ? EXIT_DONE : EXIT_GATE_FAIL;
 	return r == GATE_PASS ? EXIT_DONE : r == GATE_FAIL ? EXIT_GATE_FAIL : EXIT_GATE_UNSURE;
-}
-
-static int result_named(const char *name, enum gate_result *ret)
-{
-	for (int i = GATE_PASS; i <= GATE_INCONCLUSIVE; i++) {
-		if (!strcmp(name, gate_result_name((enum gate_result)i))) {
-			*ret = (enum gate_result)i;
-			return 0;
-		}
-	}
-	return -1;
 }
 
 static int from_server(struct request *rq)
@@ -59,12 +55,28 @@ static int from_server(struct request *rq)
 	    request_url(rq, "/api/v1/compare", &url, &e) < 0 ||
 	    client_request(server, url.data, NULL, &answer, &e) < 0)
 		return cli_fail(&e);
-	if (result_named(answer.gate, &result) < 0) {
+	if (gate_result_parse(answer.gate, &result) < 0) {
 		err_set(&e, ERR_REMOTE,
 			"%s answered without a gate result: is it a rigstat-server?", server);
 		return cli_fail(&e);
 	}
 	status = cli_print(&answer.body);
+	return status ? status : exit_of(rq, result);
+}
+
+static int watch(struct request *rq, struct err *reterr)
+{
+	CLEANUP(strbuf_done) struct strbuf body = {0};
+	enum gate_result result;
+	const char *server;
+	int status, r = client_server(rq->server, &server, reterr);
+
+	rq->mode = gate_mode_name(GATE_ANYTIME);
+
+	r = r < 0 ? r : gate_watch(rq, server, &body, &result, reterr);
+	if (r < 0)
+		return r;
+	status = cli_print(&body);
 	return status ? status : exit_of(rq, result);
 }
 
@@ -79,12 +91,13 @@ static void print_self(const json_t *report, FILE *to)
 }
 
 /* The A/A check alone is a result; before a gate it is a remark, unless it refuses. */
-static int check_self(struct request *rq, enum gate_mode mode, bool alone, struct err *reterr)
+static int check_self(struct request *rq, const struct compare_side *a, enum gate_mode mode,
+		      bool alone, struct err *reterr)
 {
 	json_t *report;
 	bool ok;
-	int r = gate_self_check(&rq->sides.side[0], &rq->o, (const char *const *)rq->rules,
-				rq->rules_len, mode, &report, &ok, reterr);
+	int r = gate_self_check(a, &rq->o, (const char *const *)rq->rules, rq->rules_len, mode,
+				&report, &ok, reterr);
 
 	if (r < 0)
 		return r;
@@ -96,6 +109,25 @@ static int check_self(struct request *rq, enum gate_mode mode, bool alone, struc
 	}
 	json_decref(report);
 	return ok ? EXIT_DONE : EXIT_GATE_UNSURE;
+}
+
+/* The runs of A come here: the check splits them hundreds of times. */
+static int check_self_remote(struct request *rq, struct err *reterr)
+{
+	CLEANUP(runs_done) struct runs runs = {0};
+	enum gate_mode mode = GATE_NORMAL;
+	const char *selector = rq->sides.request[0].files[0];
+	struct compare_side a = {.name = "A", .selector = selector};
+	int r;
+
+	if (rq->mode && gate_mode_parse(rq->mode, &mode, reterr) < 0)
+		return reterr->code;
+	r = fetch_runs(rq->server, selector, &runs, reterr);
+	if (r < 0)
+		return r;
+	a.runs = runs.v;
+	a.n = runs.len;
+	return check_self(rq, &a, mode, rq->sides.n == 1, reterr);
 }
 
 static int judge(struct request *rq, enum gate_mode mode, struct err *reterr)
@@ -125,7 +157,7 @@ static int offline(struct request *rq, struct err *reterr)
 		return r;
 	one_side = rq->sides.n == 1;
 	if (rq->self) {
-		r = check_self(rq, mode, one_side, reterr);
+		r = check_self(rq, &rq->sides.side[0], mode, one_side, reterr);
 		if (r != EXIT_DONE || one_side)
 			return r;
 	}
@@ -139,8 +171,8 @@ static int check_request(const struct request *rq, struct err *reterr)
 	if (rq->inconclusive && strcmp(rq->inconclusive, "pass") != 0 &&
 	    strcmp(rq->inconclusive, "fail") != 0)
 		return err_set(reterr, ERR_INVALID, "--inconclusive is pass or fail");
-	if (request_is_remote(rq) && rq->self)
-		return err_set(reterr, ERR_INVALID, "--self works on files: export the runs of A");
+	if (rq->stop_on_breach)
+		return gate_watch_check(rq, reterr);
 	for (size_t i = 0; i < rq->rules_len; i++) {
 		struct gate_rule rule;
 
@@ -160,8 +192,16 @@ int verb_gate(int argc, char **argv)
 	rq.single = true;
 	if (request_parse(&rq, argc, argv, &e) < 0 || check_request(&rq, &e) < 0) {
 		status = cli_usage("gate", &e);
+	} else if (rq.stop_on_breach) {
+		status = watch(&rq, &e);
+		if (status < 0)
+			status = cli_fail(&e);
 	} else if (request_is_remote(&rq)) {
-		status = from_server(&rq);
+		status = rq.self ? check_self_remote(&rq, &e) : EXIT_DONE;
+		if (status < 0)
+			status = cli_fail(&e);
+		else if (status == EXIT_DONE && (!rq.self || rq.sides.n > 1))
+			status = from_server(&rq);
 	} else {
 		status = offline(&rq, &e);
 		if (status < 0)

@@ -39,6 +39,8 @@ enum {
 	OPT_INCONCLUSIVE,
 	OPT_SELF,
 	OPT_TITLE,
+	OPT_STOP_ON_BREACH,
+	OPT_EVERY,
 };
 
 static const struct option_def options[] = {
@@ -80,6 +82,8 @@ static const struct option_def options[] = {
 	{"--inconclusive", OPT_INCONCLUSIVE, true},
 	{"--self", OPT_SELF, false},
 	{"--title", OPT_TITLE, true},
+	{"--stop-on-breach", OPT_STOP_ON_BREACH, false},
+	{"--every", OPT_EVERY, true},
 	{NULL, 0, false},
 };
 
@@ -87,6 +91,7 @@ void request_init(struct request *rq)
 {
 	memset(rq, 0, sizeof(*rq));
 	rq->o.margin_rel = -1;
+	rq->every_ns = 10 * NS_PER_SEC;
 }
 
 void request_done(struct request *rq)
@@ -201,6 +206,15 @@ static void set_output(struct request *rq, int id, const char *value)
 	rq->chart = value;
 }
 
+static int parse_every(struct request *rq, const char *value, struct err *reterr)
+{
+	if (parse_duration(value, &rq->every_ns, reterr) < 0)
+		return err_prefix(reterr, "--every: ");
+	if (rq->every_ns < NS_PER_SEC / 10 || rq->every_ns > 3600 * NS_PER_SEC)
+		return err_set(reterr, ERR_INVALID, "--every %s: from 100ms to 1h", value);
+	return 0;
+}
+
 static int set_option(struct request *rq, int id, const char *value, struct err *reterr)
 {
 	if (id >= OPT_SIDE && id < OPT_SET)
@@ -254,6 +268,11 @@ static int set_option(struct request *rq, int id, const char *value, struct err 
 	case OPT_SELF:
 		rq->self = true;
 		return 0;
+	case OPT_STOP_ON_BREACH:
+		rq->stop_on_breach = true;
+		return 0;
+	case OPT_EVERY:
+		return parse_every(rq, value, reterr);
 	case OPT_TITLE:
 		rq->title = value;
 		return 0;

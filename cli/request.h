@@ -26,8 +26,9 @@ struct request {
 	char *rules[RULES_MAX];
 	size_t rules_len;
 	const char *mode, *inconclusive;
-	bool self;
-	bool single; /* one side is enough */
+	bool self, stop_on_breach;
+	int64_t every_ns; /* between two looks of stop_on_breach */
+	bool single;	  /* one side is enough */
 	char *rule_stats[RULES_MAX + 1];
 	/* pin */
 	const char *title;

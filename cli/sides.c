@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/fetch.h"
 
 void sides_done(struct sides *s)
 {
@@ -20,23 +21,14 @@ static int read_one(const char *path, const struct side_request *rq,
 {
 	CLEANUP(strbuf_done) struct strbuf text = {0};
 	struct import_options o = *base;
-	struct import_result result = {0};
 	int r = cli_read_file(path, FILE_BYTES_MAX, &text, reterr);
 
 	if (r < 0)
 		return r;
 	o.source = path;
 	o.factors = rq->factors;
-	r = import_bytes(text.data, text.len, &o, &result, reterr);
-	if (r < 0) {
-		import_result_done(&result);
-		return r; /* the text names the file already */
-	}
-	for (size_t i = 0; i < result.runs.len; i++)
-		runs_add(ret, result.runs.v[i]);
-	result.runs.len = 0;
-	import_result_done(&result);
-	return 0;
+	return fetch_add(text.data, text.len, &o, ret,
+			 reterr); /* the text names the file already */
 }
 
 /* "before.txt" for one file, "before-1.txt and 3 more" for several. */

@@ -132,17 +132,12 @@ static bool get_labels(struct source *s, struct labels *ret)
 
 static bool get_gate_mode(struct source *s, enum gate_mode *ret)
 {
-	static const char *const modes[] = {"normal", "strict", "prove"};
 	const char *v;
+	struct err err;
 
 	if (!get(s, "gate_mode", &v))
 		return false;
-	for (int i = 0; v && i < 3; i++)
-		if (!strcmp(modes[i], v)) {
-			*ret = (enum gate_mode)i;
-			return true;
-		}
-	return !v || bad(s, "gate_mode", "one of normal, strict, prove");
+	return !v || !gate_mode_parse(v, ret, &err) || bad(s, "gate_mode", err.text);
 }
 
 /* "47us", or a number in the metric's unit. */
@@ -182,8 +177,8 @@ static bool sides_from_query(struct source *s, struct compare_ask *a)
 
 	if (!add_side(s, "a", request_query(s->req, "a"), a))
 		return false;
-	if (!n)
-		return add_side(s, "b", NULL, a);
+	if (!n) /* a gate may judge one side alone: the rules say whether they need another */
+		return request_query(s->req, "gate") || add_side(s, "b", NULL, a);
 	for (size_t i = 0; i < n; i++)
 		if (!add_side(s, "b", b[i], a))
 			return false;
@@ -292,7 +287,6 @@ static void put_real(struct strbuf *out, const char *name, double v)
 
 void compare_ask_query(const struct compare_ask *a, struct strbuf *out)
 {
-	static const char *const modes[] = {NULL, "strict", "prove"};
 	struct strbuf labels CLEANUP(strbuf_done) = {0};
 
 	for (size_t i = 0; i < a->n_sides; i++)
@@ -317,5 +311,5 @@ void compare_ask_query(const struct compare_ask *a, struct strbuf *out)
 	put(out, "anyway", a->anyway ? "true" : NULL);
 	put(out, "corrected", a->corrected ? "true" : NULL);
 	put_list(out, "gate", a->rules, a->n_rules);
-	put(out, "gate_mode", modes[a->gate_mode]);
+	put(out, "gate_mode", a->gate_mode == GATE_NORMAL ? NULL : gate_mode_name(a->gate_mode));
 }

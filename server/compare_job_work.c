@@ -84,6 +84,8 @@ static void name_sides(const struct compare_work *w, struct compare_side *sides)
 static int compare(const struct compare_work *w, const struct compare_side *sides,
 		   const struct compare_options *o, json_t **ret, struct err *reterr)
 {
+	if (w->n_sides == 1)
+		return compare_single(&sides[0], o, ret, reterr);
 	if (w->n_sides == 2)
 		return compare_document(&sides[0], &sides[1], o, ret, reterr);
 	return compare_many(sides, w->n_sides, o, ret, reterr);

@@ -7,6 +7,7 @@
 #include "common/compare/calc.h"
 #include "common/compare/render.h"
 #include "common/parse.h"
+#include "common/stats/rate.h"
 #include "common/compare/pack.h"
 
 /* With more lost samples than this share a rule does not pass. */
@@ -19,18 +20,34 @@ const char *gate_result_name(enum gate_result r)
 	return names[r];
 }
 
+int gate_result_parse(const char *name, enum gate_result *ret)
+{
+	for (int i = GATE_PASS; i <= GATE_INCONCLUSIVE; i++) {
+		if (!strcmp(name, gate_result_name((enum gate_result)i))) {
+			*ret = (enum gate_result)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static const char *const mode_names[] = {"normal", "strict", "prove", "anytime"};
+
+const char *gate_mode_name(enum gate_mode m)
+{
+	return mode_names[m];
+}
+
 int gate_mode_parse(const char *text, enum gate_mode *ret, struct err *reterr)
 {
-	static const char *const names[] = {"normal", "strict", "prove"};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (!strcmp(text, names[i])) {
+	for (size_t i = 0; i < ARRAY_LEN(mode_names); i++) {
+		if (!strcmp(text, mode_names[i])) {
 			*ret = (enum gate_mode)i;
 			return 0;
 		}
 	}
-	return err_set(reterr, ERR_INVALID, "gate mode \"%.30s\": one of normal, strict, prove",
-		       text);
+	return err_set(reterr, ERR_INVALID,
+		       "gate mode \"%.30s\": one of normal, strict, prove, anytime", text);
 }
 
 /* --- rules --- */
@@ -100,6 +117,17 @@ int gate_rule_parse(const char *text, struct gate_rule *ret, struct err *reterr)
 		return err_set(reterr, ERR_INVALID,
 			       "rule \"%s\": only over(THRESHOLD) has a limit an hour", text);
 	return 0;
+}
+
+static bool is_extreme(const struct gate_rule *r)
+{
+	return !strcmp(r->stat, r->at_most ? "max" : "min");
+}
+
+bool gate_rule_is_anytime(const struct gate_rule *r)
+{
+	return (r->kind == GATE_PER_HOUR && r->at_most) ||
+	       (r->kind == GATE_ABSOLUTE && is_extreme(r));
 }
 
 /* --- judging --- */
@@ -209,7 +237,7 @@ static void judge_absolute(const struct gate_rule *r, const json_t *doc, const j
 			 r->stat);
 		return;
 	}
-	if ((r->at_most && !strcmp(r->stat, "max")) || (!r->at_most && !strcmp(r->stat, "min"))) {
+	if (is_extreme(r)) {
 		judge_extreme(r, side, j);
 		return;
 	}
@@ -223,10 +251,63 @@ static void judge_absolute(const struct gate_rule *r, const json_t *doc, const j
 	judge_interval(r, mode, j);
 }
 
+static enum gate_result by_evidence(double events, double hours, double limit, double conf)
+{
+	double bar = -log1p(-conf);
+	struct rate_evidence v;
+	struct err e;
+
+	if (!(limit > 0)) /* not even one is allowed, and no time shows that there is none */
+		return events > 0 ? GATE_FAIL : GATE_INCONCLUSIVE;
+	if (rate_evidence(events, hours, limit, &v, &e) < 0)
+		return GATE_INCONCLUSIVE;
+	return v.above >= bar ? GATE_FAIL : v.below >= bar ? GATE_PASS : GATE_INCONCLUSIVE;
+}
+
+/* How long it takes until no further event shows the rate: doubling, then halving. */
+static double hours_until_pass(double events, double hours, double limit, double conf)
+{
+	double lo = hours, hi = hours;
+
+	do
+		hi *= 2;
+	while (by_evidence(events, hi, limit, conf) != GATE_PASS && hi * limit < 1e9);
+	for (int i = 0; i < 50; i++) {
+		double mid = (lo + hi) / 2;
+
+		*(by_evidence(events, mid, limit, conf) == GATE_PASS ? &hi : &lo) = mid;
+	}
+	return hi;
+}
+
+/* The bounds of judge_per_hour hold for one look; this holds for any number of them. */
+static void judge_anytime(const struct gate_rule *r, double events, double hours, double conf,
+			  struct judgement *j)
+{
+	j->value = events / hours;
+	j->result = by_evidence(events, hours, r->limit, conf);
+	if (j->result == GATE_PASS)
+		snprintf(j->why, sizeof(j->why),
+			 "%.0f in %.3g h: below the limit at %.4g %% confidence, however often "
+			 "it is looked at",
+			 events, hours, conf * 100);
+	else if (j->result == GATE_FAIL)
+		snprintf(j->why, sizeof(j->why),
+			 "%.0f in %.3g h: above the limit at %.4g %% confidence, however often "
+			 "it is looked at",
+			 events, hours, conf * 100);
+	else if (r->limit > 0)
+		snprintf(j->why, sizeof(j->why),
+			 "%.0f in %.3g h: open; %.3g h more without another would show it", events,
+			 hours, hours_until_pass(events, hours, r->limit, conf) - hours);
+	else
+		snprintf(j->why, sizeof(j->why), "no finite time shows a rate of 0");
+}
+
 /* Events are few: one-sided Poisson bounds of the whole time, and the time that is still missing
  * if nothing more happens. */
 static void judge_per_hour(const struct gate_rule *r, const json_t *doc, const json_t *row,
-			   struct judgement *j)
+			   enum gate_mode mode, struct judgement *j)
 {
 	double events = render_num(json_object_get(row, "b"), "above");
 	double hours = render_num(json_object_get(doc, "b"), "measured_h");
@@ -234,6 +315,10 @@ static void judge_per_hour(const struct gate_rule *r, const json_t *doc, const j
 
 	if (!(hours > 0)) {
 		snprintf(j->why, sizeof(j->why), "the runs do not say how long they measured");
+		return;
+	}
+	if (mode == GATE_ANYTIME) {
+		judge_anytime(r, events, hours, conf, j);
 		return;
 	}
 	j->value = events / hours;
@@ -288,7 +373,7 @@ static void judge(const struct gate_rule *r, const json_t *doc, const json_t *ro
 {
 	*j = (struct judgement){.result = GATE_INCONCLUSIVE, .value = NAN, .lo = NAN, .hi = NAN};
 	if (r->kind == GATE_PER_HOUR)
-		judge_per_hour(r, doc, row, j);
+		judge_per_hour(r, doc, row, mode, j);
 	else if (r->kind == GATE_ABSOLUTE)
 		judge_absolute(r, doc, row, mode, j);
 	else
@@ -352,6 +437,11 @@ static int apply_rule(const json_t *doc, const struct gate_rule *r, enum gate_mo
 			reterr, ERR_INVALID,
 			"rule \"%s\": the comparison has no row %s; ask for it as a statistic",
 			r->text, r->stat);
+	if (mode == GATE_ANYTIME && !gate_rule_is_anytime(r))
+		return err_set(reterr, ERR_INVALID,
+			       "rule \"%s\" cannot be judged again and again: anytime takes "
+			       "over(THRESHOLD)<=N/h, max<= and min>=",
+			       r->text);
 	judge(r, doc, row, mode, &j);
 	if (blocked && r->kind == GATE_RELATIVE) {
 		j.result = GATE_INCONCLUSIVE;
@@ -362,11 +452,6 @@ static int apply_rule(const json_t *doc, const struct gate_rule *r, enum gate_mo
 	json_array_append_new(list, out);
 	*total = worse_of(*total, j.result);
 	return 0;
-}
-
-static const char *mode_name(enum gate_mode m)
-{
-	return m == GATE_STRICT ? "strict" : m == GATE_PROVE ? "prove" : "normal";
 }
 
 static int apply_to_item(json_t *item, const char *const *rules, size_t n, enum gate_mode mode,
@@ -388,7 +473,7 @@ static int apply_to_item(json_t *item, const char *const *rules, size_t n, enum 
 	}
 	json_object_set_new(item, "gate",
 			    PACK("{s:s,s:s,s:o,s:o}", "result", gate_result_name(*ret), "mode",
-				 mode_name(mode), "rules", list, "blocked_by", blocked));
+				 gate_mode_name(mode), "rules", list, "blocked_by", blocked));
 	return 0;
 }
 
@@ -406,7 +491,7 @@ static void sum_up(json_t *doc, enum gate_mode mode, enum gate_result total)
 	}
 	json_object_set_new(doc, "gate",
 			    PACK("{s:s,s:s,s:o,s:o}", "result", gate_result_name(total), "mode",
-				 mode_name(mode), "rules", list, "blocked_by", blocked));
+				 gate_mode_name(mode), "rules", list, "blocked_by", blocked));
 }
 
 int gate_apply(json_t *doc, const char *const *rules, size_t n, enum gate_mode mode,

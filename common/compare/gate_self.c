@@ -99,12 +99,12 @@ static json_t *rule_report(const char *text, struct tally *t, bool *ret_ok)
 		snprintf(why, sizeof(why), "a limit of one side has no A/A noise");
 	else if (refused)
 		snprintf(why, sizeof(why),
-			 "refused: the same runs split in two differ by up to %.2g %% in 95 of 100 "
-			 "splits, and the rule would fail in %.2g %% of them",
+			 "refused: the same runs split in two differ by up to %.3g %% in 95 of 100 "
+			 "splits, and the rule would fail in %.3g %% of them",
 			 noise * 100, share * 100);
 	else
 		snprintf(why, sizeof(why),
-			 "the same runs split in two differ by up to %.2g %% in 95 of 100 splits",
+			 "the same runs split in two differ by up to %.3g %% in 95 of 100 splits",
 			 noise * 100);
 	refused &= rule.kind == GATE_RELATIVE;
 	*ret_ok &= !refused;

@@ -158,3 +158,23 @@ double rate_new_max(double n, double more)
 {
 	return more / (n + more);
 }
+
+/* With u = limit * exposure the mixture over the whole prior is x! e^u / (1 + u)^(x + 1); the
+ * posterior is a gamma of shape x + 1 and rate 1 + u, in units of the limit. */
+int rate_evidence(double x, double exposure, double limit, struct rate_evidence *ret,
+		  struct err *reterr)
+{
+	double u = exposure * limit, whole;
+	int r = check_count("number of events", x, reterr);
+
+	if (r == 0)
+		r = check_exposure("exposure", exposure, reterr);
+	if (r == 0)
+		r = check_exposure("limit", limit, reterr);
+	if (r < 0)
+		return r;
+	whole = lgamma(x + 1) + u - (x + 1) * log1p(u);
+	ret->above = whole + pgamma(1, x + 1, 1 / (1 + u), 0, 1) - pexp(1, 1, 0, 1);
+	ret->below = whole + pgamma(1, x + 1, 1 / (1 + u), 1, 1) - pexp(1, 1, 1, 1);
+	return 0;
+}

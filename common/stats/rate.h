@@ -30,6 +30,17 @@ struct rate_ratio {
 int rate_ratio(double xa, double exposure_a, double xb, double exposure_b, double conf,
 	       struct rate_ratio *ret, struct err *reterr) MUSTCHECK;
 
+/* Evidence that may be looked at as often as wanted, also to decide when to stop: how a Poisson
+ * rate stands to `limit` > 0 after x events in `exposure`. Logs of two e-values: of rate > limit
+ * against <= limit, and of rate < limit against >= limit; each exceeds log(1 / alpha) at any time
+ * with probability <= alpha when its null holds (Ville 1939; Robbins 1970: likelihood ratio mixed
+ * over an exponential prior of mean `limit`, cut at the limit). */
+struct rate_evidence {
+	double above, below;
+};
+int rate_evidence(double x, double exposure, double limit, struct rate_evidence *ret,
+		  struct err *reterr) MUSTCHECK;
+
 /* Two-sided exact binomial p (R's binom.test) and its one-sided forms. */
 double rate_binomial_p(double x, double n, double prob);
 

@@ -10,7 +10,7 @@ _rigstat() {
 	fi
 	case ${COMP_WORDS[1]} in
 	compare) options='--a --anyway --b --better --by --confidence --csv --dark --factor --format --help --json --label --margin --markdown --metric --primary --server --set-a --set-b --stat --svg --threshold --unit' ;;
-	gate) options='--a --b --help --inconclusive --json --junit --markdown --mode --rule --self --server' ;;
+	gate) options='--a --b --every --help --inconclusive --json --junit --markdown --mode --rule --self --server --stop-on-breach' ;;
 	check-report) options='--help --json' ;;
 	hosts) options='--all --csv --help --json --limit --server --state --tag' ;;
 	runs) options='--all --csv --experiment --help --host --json --limit --metric --server --since --sort --until' ;;

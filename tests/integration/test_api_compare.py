@@ -128,6 +128,13 @@ def test_gate(api):
     assert "nonsense" in problem["detail"]
 
 
+def test_gate_of_one_side(api):
+    doc = api.compare("experiment=wakeup-2004,max_sectors_kb=64,load=iozone", gate="max<=161us")
+    assert doc["a"] is None and doc["gate"]["result"] == "pass" and doc["b"]["n"] == 1
+    assert "two sides" in api.get("/compare", {"a": RQ + "1", "gate": "mean<=+5%"}, 400)["detail"]
+    assert "selector is needed" in api.get("/compare", {"a": RQ + "1"}, 400)["detail"]
+
+
 def test_a_persons_margin_and_direction_count(api):
     runs = [value_run(i, "margin", str(i % 2), 100.0 + 2 * (i % 2) + 0.01 * i) for i in range(12)]
     for run in runs:

@@ -167,6 +167,58 @@ def test_the_command_line_says_what_is_wrong(server):
     assert "none of start" in rigstat(server, "begin", "x", status=3)
 
 
+def gate(server, rule, *more):
+    return subprocess.run(
+        [binary("rigstat"), "gate", "--server", f"http://{server.address}", "--a", "experiment=made",
+         "--rule", rule, "--stop-on-breach", "--every", "500ms", "--metric", "wakeup_latency", *more],
+        capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_broken_limit_stops_the_experiment(server, box):
+    made = make(server, duration_ns=2_000_000_000, runs_per_cell=200)
+    done = gate(server, "over(1ns)<=1/h")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 box is told to stop made" in done.stderr and "above the limit" in done.stdout
+    assert ended(server, made, 40)["state"] == "cancelled"
+    runs = server.get("/api/v1/runs?q=experiment%3Dmade").json()["items"]
+    assert 1 <= len(runs) < 20, "long before the 400 runs"
+
+
+def test_a_kept_limit_ends_the_watch_and_not_the_experiment(server, box):
+    made = make(server, duration_ns=1_000_000_000, runs_per_cell=100)
+    done = gate(server, "over(100s)<=1000000/h", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rule, = json.loads(done.stdout)["gate"]["rules"]
+    assert rule["result"] == "pass" and rule["value"] == 0 and "however often" in rule["why"]
+    assert assignment(server, made)["state"] == "running"
+    server.request("DELETE", f"/api/v1/experiments/{made['id']}/assignments")
+    ended(server, made, 40)
+
+
+def test_an_experiment_that_ends_undecided(server, box):
+    make(server)
+    done = gate(server, "over(100s)<=0.001/h")
+    assert done.returncode == 2 and "more without another" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("rule, more, text", [
+    ("p99<=+5%", [], "again and again"), ("p99<=1ms", [], "again and again"), ("max<=1ms", ["--mode", "strict"], "own"),
+    ("max<=1ms", ["--a", "x.txt"], "watches one side"),
+    ("max<=1ms", ["--b", "experiment=made"], "watches one side"),
+    ("max<=1ms", ["--every", "1ms"], "from 100ms to 1h"),
+    ("max<=1ms", ["--self"], "exclude"),
+])
+def test_what_cannot_be_watched(server, rule, more, text):
+    done = gate(server, rule, *more)
+    assert done.returncode == 3 and text in done.stderr, done.stderr
+
+
+def test_a_watch_of_nothing(server):
+    known_host(server)
+    done = gate(server, "max<=1ms")
+    assert done.returncode == 3 and "never began" in done.stderr, done.stdout + done.stderr
+
+
 def known_host(server):
     server.sql(f"insert into rigstat.host (name) values ('{HOST}')")
 

@@ -59,6 +59,18 @@ def test_gate(api):
     assert 'failures="1"' in out
 
 
+def test_gate_self(api):
+    """The runs of A alone, split again and again: the scatter of A is about 1 %."""
+    load(api)
+    a = ["--a", "experiment=cli,f=0"]
+    assert "refused" in cli(api, "gate", "--self", *a, "--rule", "mean<=+0.1%", status=2).out
+    report = json.loads(cli(api, "gate", "--self", "--json", *a, "--rule", "mean<=+5%").out)
+    assert report["runs"] == 10 and 0 < report["rules"][0]["noise_rel"] < 0.02
+    remark = cli(api, "gate", "--self", *a, "--b", "experiment=cli,f=1", "--rule", "mean<=+5%")
+    assert "A/A check" in remark.err and "pass" in remark.out
+    assert "no run matches" in cli(api, "gate", "--self", "--a", "experiment=no", "--rule", "mean<=+5%", status=3).err
+
+
 def test_lists_and_pin(api):
     load(api)
     runs = cli(api, "runs", "experiment=cli,f=0").out.splitlines()

@@ -232,6 +232,24 @@ def test_a_running_run_can_be_seen(server, tmp_path):
     assert server.sql("select state, phase from rigstat.run") == [["running", "2"]]
 
 
+def test_a_running_run_is_judged_by_what_it_measured_so_far(server, tmp_path):
+    """A gate of one side sees it; its hours are those of the packed records, after the warm-up."""
+    records = rec.recgen(tmp_path / "r", seconds=100, warmup=10, no_end=True, start_ns=START)
+    post_all(server, STREAM, records)
+    wait_until("packed", lambda: server.sql("select count(*) from rigstat.run_total") != [["0"]])
+    ask = "/api/v1/compare?a=host%3Dbox1&gate=over(1ns)%3C%3D1/h&metric=wakeup_latency"
+    reply = server.get(ask)
+    assert reply.status == 200 and reply.headers["X-Gate"] == "fail", reply.body
+    side = reply.json()["b"]
+    assert reply.json()["a"] is None and side["n"] == 1
+    assert side["runs"][0]["notes"][-1]["code"] == "running"
+    assert abs(side["measured_h"] * 3600 - 100) <= 1
+    # Not without a gate, and a running run is no side of a comparison.
+    assert server.get(ask.split("&gate")[0]).status == 400
+    both = server.get(ask + "&b=host%3Dbox1").json()
+    assert both["a"]["n"] == 0 == both["b"]["n"]
+
+
 def test_a_watch_run_is_measured_from_its_start(server, tmp_path):
     records = rec.recgen(tmp_path / "r", seconds=5, warmup=0, watch=True, start_ns=START)
     post_all(server, STREAM, records)
