@@ -71,6 +71,18 @@ static bool parse_offset(const char *s, int64_t *ret_sec)
 	return true;
 }
 
+/* False outside 1678 to 2261: whole years that int64 ns hold, with a day to spare for callers that
+ * make a date into its whole day. */
+static bool realtime_of(const struct tm *tm, int64_t offset_sec, int64_t ns, int64_t *ret)
+{
+	struct tm utc = *tm;
+
+	if (tm->tm_year < 1678 - 1900 || tm->tm_year > 2261 - 1900)
+		return false;
+	*ret = ((int64_t)timegm(&utc) - offset_sec) * NS_PER_SEC + ns;
+	return true;
+}
+
 bool clock_parse_rfc3339(const char *s, int64_t *ret_realtime_ns)
 {
 	struct tm tm = {0};
@@ -84,10 +96,8 @@ bool clock_parse_rfc3339(const char *s, int64_t *ret_realtime_ns)
 	if (tm.tm_mon < 0 || tm.tm_mon > 11 || tm.tm_mday < 1 || tm.tm_mday > 31)
 		return false;
 	s += n;
-	if (!*s) {
-		*ret_realtime_ns = (int64_t)timegm(&tm) * NS_PER_SEC;
-		return true;
-	}
+	if (!*s)
+		return realtime_of(&tm, 0, 0, ret_realtime_ns);
 	n = 0;
 	if ((*s != 'T' && *s != ' ') ||
 	    sscanf(s + 1, "%2d:%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &n) != 3 || n != 8)
@@ -100,6 +110,5 @@ bool clock_parse_rfc3339(const char *s, int64_t *ret_realtime_ns)
 			ns += (*s - '0') * scale;
 	if (!parse_offset(s, &offset))
 		return false;
-	*ret_realtime_ns = ((int64_t)timegm(&tm) - offset) * NS_PER_SEC + ns;
-	return true;
+	return realtime_of(&tm, offset, ns, ret_realtime_ns);
 }
