@@ -71,7 +71,7 @@ CUT = "table inet cut {{ chain c {{ type filter hook {hook} priority 0; tcp {por
 
 
 @pytest.mark.parametrize("directions", [("output",), ("input",), ("output", "input")])
-def test_cut(tmp_path, box, peer, directions):
+def test_F16_cut(tmp_path, box, peer, directions):
     with running(start(tmp_path, box, peer)) as agent:
         peer.wait(lambda: len(peer.records_unlocked()) >= 3)
         cut = time.monotonic()
@@ -90,7 +90,25 @@ def test_cut(tmp_path, box, peer, directions):
     assert not items(peer.records(), "gap")
 
 
-def test_lossy(tmp_path, box, peer):
+@pytest.mark.parametrize("answer", ["reject with tcp reset", "reject with icmpx port-unreachable"])
+def test_F16_refused(tmp_path, box, peer, answer):
+    """The network answers instead of the server: RST, or ICMP unreachable."""
+    with running(start(tmp_path, box, peer)) as agent:
+        peer.wait(lambda: len(peer.records_unlocked()) >= 3)
+        box.nft("table inet cut { chain c { type filter hook output priority 0; "
+                f"tcp dport {peer.port} {answer}\n}}\n}}\n")
+        agent.wait_text("trying again", timeout=60)
+        time.sleep(3)
+        box.heal()
+        n = len(peer.records())
+        peer.wait(lambda: len(peer.records_unlocked()) > n + 5, timeout=60)
+        agent.wait_text("works again")
+        agent.stop()
+    peer.check_ledger()
+    assert not items(peer.records(), "gap")
+
+
+def test_F17_lossy(tmp_path, box, peer):
     """30 % of the packets vanish, in both directions: slower, but whole."""
     rule = "table inet lossy {{ chain {h} {{ type filter hook {h} priority 0; " \
            "numgen random mod 100 < 30 drop\n}}\n}}\n"
@@ -103,7 +121,7 @@ def test_lossy(tmp_path, box, peer):
     assert not items(peer.records(), "gap")
 
 
-def test_server_is_gone_without_a_word(tmp_path, box, peer):
+def test_F18_server_is_gone_without_a_word(tmp_path, box, peer):
     """The server's host vanishes: no FIN, no RST, and its address answers nothing."""
     with running(start(tmp_path, box, peer)) as agent:
         peer.wait(lambda: len(peer.records_unlocked()) >= 3)
