@@ -3,8 +3,8 @@
 """F1 on demand: kill -9 of the agent at random moments, --count times, against the ledger of a
 stand-in server. tests/faults/kills.py --count 1000 --seed 7
 
-The oracle: every stream is contiguous from 1, a record is delivered once, the delivered bytes are
-those on disk, everything on disk is delivered, and each killed life's run is ended by a later one."""
+The oracle: every stream is contiguous from 1, a record is delivered once, the delivered bytes
+are those on disk, everything on disk is delivered, and a later life ends the run of a killed one."""
 import argparse
 import pathlib
 import random
@@ -17,8 +17,8 @@ from agentlib import Agent, Peer, items, running, spool_streams  # noqa: E402
 
 
 def start(tmp, peer):
-    return Agent(tmp, "--server", peer.url, "--host", "box", "--interval", "100ms", "--blame", "off",
-                 "--no-shares")
+    return Agent(tmp, "--server", peer.url, "--host", "box", "--interval", "100ms",
+                 "--blame", "off", "--no-shares")
 
 
 def live(tmp, peer, count, rng):
