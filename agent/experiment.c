@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "agent/facts.h"
+#include "agent/parse.h"
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/model/run.h"
 #include "common/parse.h"
 
 #define LOG_BYTES_MAX	(1u << 20)
+#define PARSE_BYTES_MAX (64u << 20)
 #define SETTLE_NS	(2 * NS_PER_SEC)
 #define TAIL_LINES	10
 #define QUIET_MARGIN_NS (5 * NS_PER_SEC) /* for setting up and for the workload's end */
@@ -209,6 +211,11 @@ static char **make_env(struct experiment *x)
 static void on_workload_exit(void *user, const struct workload_result *r);
 static void on_workload_end(void *user);
 
+static uint64_t log_bytes_max(const struct experiment_conf *conf)
+{
+	return conf->parse ? PARSE_BYTES_MAX : LOG_BYTES_MAX;
+}
+
 static int start_workload(struct experiment *x, struct err *reterr)
 {
 	CLEANUP(freep) char *path = log_path(x);
@@ -216,7 +223,7 @@ static int start_workload(struct experiment *x, struct err *reterr)
 				   .directory = x->conf->workload_dir,
 				   .cpus = &x->conf->cpus,
 				   .log_path = path,
-				   .log_bytes_max = LOG_BYTES_MAX,
+				   .log_bytes_max = log_bytes_max(x->conf),
 				   .grace_ns = x->conf->grace_ns};
 	char **env;
 	int rc;
@@ -375,6 +382,22 @@ static void put_values(struct experiment *x)
 	}
 }
 
+/* The workload as a measuring tool. What cannot be read is a failed run: without its figures the
+ * run is not what was asked for. */
+static void parse_workload(struct experiment *x)
+{
+	CLEANUP(freep) char *path = log_path(x);
+	CLEANUP(freep) char *text = NULL;
+	struct err err;
+
+	if (!x->conf->parse || !x->has_ended || *x->fault || x->run_aborted)
+		return;
+	if (!parse_output(x->parts->session, path, log_bytes_max(x->conf), x->conf->parse, &err))
+		return;
+	text = xasprintf("--parse %s: %s", x->conf->parse, err.text);
+	set_fault(x, text);
+}
+
 static void end_session(struct experiment *x, const char *state)
 {
 	CLEANUP(strbuf_done) struct strbuf workload = {0};
@@ -408,6 +431,7 @@ static void after_run(struct experiment *x)
 	bool ok;
 
 	verify_settings(x);
+	parse_workload(x);
 	ok = !*x->fault && !x->run_aborted;
 	state = x->run_aborted ? "aborted" : ok ? "ok" : "failed";
 	put_values(x);

@@ -21,6 +21,7 @@ struct experiment_conf {
 	const char *workload_name; /* of the box's list; NULL: given directly */
 	const char *workload_dir;  /* working directory; NULL: ours */
 	const char *metric;	   /* of the comparison at the end; NULL: wakeup_latency */
+	const char *parse;	   /* the output's format, or "auto"; NULL: it is not read */
 	const char *log_dir;	   /* the workload's output, a file a run */
 	int64_t grace_ns;	   /* from TERM to KILL */
 	int64_t drain_ns;	   /* how long to wait for the server at the end */

@@ -9,6 +9,7 @@
 #include "agent/command.h"
 #include "agent/experiment.h"
 #include "agent/lock.h"
+#include "agent/parse.h"
 #include "agent/run_logs.h"
 #include "agent/tune/journal.h"
 #include "agent/tune/tunables.h"
@@ -41,6 +42,10 @@ static const char usage[] =
 	"  --on-failure WHAT      stop or continue when a run fails (stop)\n"
 	"  --retries N            further attempts of a failed run (0)\n"
 	"  --workload NAME        one of the box's own list (" WORKLOADS_DIR ")\n"
+	"  --parse FORMAT         the workload is itself a measuring tool: its output is read as\n"
+	"                         by rigstat import (cyclictest, fio, ..., or auto), and a run\n"
+	"                         whose output cannot be read has failed. What the agent itself\n"
+	"                         measures under the same name is kept apart: tool_NAME\n"
 	"  --metric NAME          what the comparison at the end is about (wakeup_latency);\n"
 	"                         everything that the agent can measure is measured\n"
 	"  --grace TIME           from TERM to KILL when the workload is ended (5s)\n"
@@ -101,6 +106,12 @@ static int set_on_failure(struct run_options *o, const char *value, struct err *
 	if (!o->x.stop_on_failure && strcmp(value, "continue") != 0)
 		return err_set(reterr, ERR_INVALID, "'%s' is neither stop nor continue", value);
 	return 0;
+}
+
+static int set_parse(struct run_options *o, const char *value, struct err *reterr)
+{
+	o->x.parse = value;
+	return parse_check_format(value, reterr);
 }
 
 static int set_metric(struct run_options *o, const char *value, struct err *reterr)
@@ -224,6 +235,7 @@ static const struct {
 	{"on-failure", set_on_failure},
 	{"retries", set_retries},
 	{"workload", set_workload},
+	{"parse", set_parse},
 	{"metric", set_metric},
 	{"grace", set_grace},
 	{"drain", set_drain},
@@ -302,7 +314,10 @@ static int check_workload(struct run_options *o, int argc, char **argv, struct e
 		return reterr->code;
 	o->x.argv = o->def.argv;
 	o->x.workload_dir = o->def.directory;
-	return 0;
+	if (o->x.parse || !o->def.parse)
+		return 0;
+	o->x.parse = o->def.parse;
+	return parse_check_format(o->def.parse, reterr);
 }
 
 static int check_options(struct run_options *o, int argc, char **argv, struct err *reterr)
@@ -314,6 +329,8 @@ static int check_options(struct run_options *o, int argc, char **argv, struct er
 	rc = check_workload(o, argc, argv, reterr);
 	if (rc)
 		return rc;
+	if (o->x.parse && !o->x.argv)
+		return err_set(reterr, ERR_INVALID, "--parse reads a workload's output: give one");
 	if (!o->x.duration_ns && !o->x.argv)
 		return err_set(reterr, ERR_INVALID,
 			       "without a workload the runs would never end: give --duration");

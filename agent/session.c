@@ -335,6 +335,25 @@ void session_value(struct session *s, const struct series_decl *d, double value)
 	append(s);
 }
 
+int session_hist(struct session *s, const struct series_decl *d, const struct hist *h,
+		 struct err *reterr)
+{
+	struct strbuf bytes CLEANUP(strbuf_done) = {0};
+	uint64_t number;
+
+	if (!session_running(s))
+		return 0;
+	hist_encode(h, &bytes);
+	if (bytes.len > RECORD_MAX_LEN / 2)
+		return err_set(reterr, ERR_LIMIT, "the histogram %s has too many buckets (%zu)",
+			       d->metric, h->len);
+	record_begin(&s->w);
+	number = series_declare_more(&s->w, &s->last_series, d);
+	record_item_hist_whole(&s->w, number, clock_realtime_ns(), &bytes, h->count);
+	append(s);
+	return 0;
+}
+
 void session_mark(struct session *s, const char *code, const char *fmt, ...)
 {
 	char text[400];

@@ -52,6 +52,11 @@ void session_item(struct session *s, enum item_type type, const char *json, size
 /* One number of the run (workload result); `d->kind` is "value". Declares and writes it. */
 void session_value(struct session *s, const struct series_decl *d, double value);
 
+/* A histogram of the whole run, by a tool; `d->kind` is "hist". One that does not fit into a record
+ * is refused. */
+int session_hist(struct session *s, const struct series_decl *d, const struct hist *h,
+		 struct err *reterr) MUSTCHECK;
+
 struct run_end {
 	const char *state;	   /* "ok", "failed", "aborted" */
 	const char *reason;	   /* NULL: none */

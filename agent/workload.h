@@ -16,9 +16,10 @@
 
 /* ---- the box's own list ---- */
 
-/* [NAME] with command = PROGRAM ARG..., directory = DIR, description = TEXT. */
+/* [NAME] with command = PROGRAM ARG..., directory = DIR, parse = FORMAT (of its output, as run
+ * --parse), description = TEXT. */
 struct workload_def {
-	char *name, *directory, *description;
+	char *name, *directory, *description, *parse;
 	char **argv;
 };
 /* Finds one in the files of a directory that only root may write; ERR_NOT_FOUND lists the names. */

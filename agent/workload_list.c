@@ -28,9 +28,13 @@ static int set_pair(struct workload_def *d, const char *key, const char *value, 
 		d->description = xstrdup(value);
 		return 0;
 	}
+	if (!strcmp(key, "parse") && !d->parse) {
+		d->parse = xstrdup(value);
+		return 0;
+	}
 	return err_set(reterr, ERR_INVALID,
-		       "'%.40s' stands twice or is unknown; there are command, directory and "
-		       "description",
+		       "'%.40s' stands twice or is unknown; there are command, directory, parse "
+		       "and description",
 		       key);
 }
 
@@ -76,6 +80,7 @@ void workload_def_done(struct workload_def *d)
 	free(d->name);
 	free(d->directory);
 	free(d->description);
+	free(d->parse);
 	words_free(d->argv);
 	*d = (struct workload_def){0};
 }

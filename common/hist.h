@@ -131,6 +131,8 @@ double hist_mean(const struct hist *h, bool *ret_exact);
  * bytes, bounds every field and ends with hist_check. */
 void hist_encode(const struct hist *h, struct strbuf *out);
 int hist_decode(struct hist *ret, struct reader *r, struct err *reterr) MUSTCHECK;
+/* The scheme of encoded bytes, which may be any; -1 when they have none. */
+int hist_peek_scheme(const void *data, size_t len);
 /* Encodes a recorder (HIST_LOG128) without an intermediate copy, and adds encoded bytes of
  * HIST_LOG128 straight into one: the fast path of merging. */
 void hist_rec_encode(const struct hist_rec *r, struct strbuf *out);

@@ -33,6 +33,13 @@ static void put_head(struct strbuf *out, unsigned int scheme, unsigned int flags
 		put_zigzag(out, h->sum);
 }
 
+int hist_peek_scheme(const void *data, size_t len)
+{
+	unsigned int scheme = len ? *(const unsigned char *)data & 15u : 15u;
+
+	return scheme <= HIST_EDGES ? (int)scheme : -1;
+}
+
 static int64_t slot_of(const struct hist *h, int64_t lo)
 {
 	return h->scheme == HIST_LOG128 ? (int64_t)hist_slot(lo) : (lo - h->base) / h->width;

@@ -60,6 +60,17 @@ void record_item_hist(struct record_writer *w, uint64_t series, int64_t t0_ns, i
 	w->samples += (uint32_t)h->count;
 }
 
+void record_item_hist_whole(struct record_writer *w, uint64_t series, int64_t t_ns,
+			    const struct strbuf *encoded, uint64_t count)
+{
+	struct strbuf body CLEANUP(strbuf_done) = {0};
+
+	put_slice(&body, series, t_ns, 1);
+	strbuf_add(&body, encoded->data, encoded->len);
+	put_item(w, ITEM_HIST, &body);
+	w->samples += count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+}
+
 /* Enabled and running times hardly change from sample to sample, so their deltas are written;
  * running is written as what it lacks to enabled, which is 0 without multiplexing. */
 void record_item_counter(struct record_writer *w, uint64_t series, int64_t t0_ns, int64_t dt_ns,

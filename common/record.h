@@ -60,6 +60,9 @@ void record_item_json(struct record_writer *w, enum item_type type, const char *
 void record_item_series(struct record_writer *w, uint64_t number, const char *json, size_t len);
 void record_item_hist(struct record_writer *w, uint64_t series, int64_t t0_ns, int64_t dt_ns,
 		      const struct hist_rec *h);
+/* A tool's own histogram of the whole run, encoded, in another scheme than HIST_LOG128. */
+void record_item_hist_whole(struct record_writer *w, uint64_t series, int64_t t_ns,
+			    const struct strbuf *encoded, uint64_t count);
 void record_item_counter(struct record_writer *w, uint64_t series, int64_t t0_ns, int64_t dt_ns,
 			 const struct counter_sample *s, size_t n);
 void record_item_value(struct record_writer *w, uint64_t series, double value);

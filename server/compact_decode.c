@@ -42,6 +42,11 @@ static void take_hist(struct cmodel *m, const struct record_item *it)
 
 	if (item_hist_read(it, &h, NULL) < 0 || !(s = declared(m, h.series, CKIND_HIST)))
 		return;
+	if (hist_peek_scheme(h.hist.p, reader_left(&h.hist)) != HIST_LOG128) {
+		s->whole = h.hist.p;
+		s->whole_len = reader_left(&h.hist);
+		return;
+	}
 	GROW(s->intervals, s->n_intervals, s->cap_intervals);
 	s->intervals[s->n_intervals++] = (struct cinterval){
 		h.t0_ns, h.dt_ns, m->phase, false, h.hist.p, reader_left(&h.hist)};

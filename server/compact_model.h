@@ -67,6 +67,8 @@ struct cseries {
 	bool has_value;
 	const unsigned char *total; /* histogram so far, NULL none */
 	size_t total_len;
+	const unsigned char *whole; /* of a tool's own layout, for the whole run; NULL none */
+	size_t whole_len;
 	struct crate rate;
 	bool touched;	    /* its total changes in this pass */
 	struct hist merged; /* the total after this pass */

@@ -166,10 +166,40 @@ static void pack_minutes(struct cmodel *m, const struct cseries *s, struct hist_
 		put_minute(m, s, minute_ns, phase, rec);
 }
 
+static bool is_foreign(const unsigned char *data, size_t len)
+{
+	return data && hist_peek_scheme(data, len) != HIST_LOG128;
+}
+
+/* A tool's own histogram, of the whole run: it has no intervals, and the last one counts. */
+static void pack_whole(struct cmodel *m, struct cseries *s)
+{
+	bool is_new = s->whole;
+	const unsigned char *data = is_new ? s->whole : s->total;
+	size_t len = is_new ? s->whole_len : s->total_len;
+	struct reader r = reader_of(data, len);
+	struct strbuf blob = {0};
+	const struct hist *h = &s->merged;
+
+	CHECK(hist_decode(&s->merged, &r, NULL) == 0); /* checked at ingest, or written by us */
+	if (!is_new)
+		return;
+	s->touched = true;
+	strbuf_add(&blob, data, len);
+	(void)rows_add(&m->totals,
+		       (const int64_t[]){(int64_t)s->no, (int64_t)h->negative, (int64_t)h->count,
+					 (int64_t)h->lost, (int64_t)h->overflow},
+		       5, NULL, 0, &blob);
+}
+
 static void pack_total(struct cmodel *m, struct cseries *s, struct hist_rec *rec)
 {
 	struct strbuf blob = {0};
 
+	if (s->whole || is_foreign(s->total, s->total_len)) {
+		pack_whole(m, s);
+		return;
+	}
 	hist_rec_reset(rec);
 	if (s->total)
 		add_bytes(rec, s->total, s->total_len);
@@ -187,8 +217,8 @@ static void pack_total(struct cmodel *m, struct cseries *s, struct hist_rec *rec
 	hist_rec_encode(rec, &blob);
 	(void)rows_add(&m->totals,
 		       (const int64_t[]){(int64_t)s->no, (int64_t)rec->negative,
-					 (int64_t)rec->count, (int64_t)rec->lost},
-		       4, NULL, 0, &blob);
+					 (int64_t)rec->count, (int64_t)rec->lost, 0},
+		       5, NULL, 0, &blob);
 }
 
 /* ---- counters ---- */

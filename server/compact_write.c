@@ -181,7 +181,7 @@ const struct query *write_step(const struct job *j, enum write_step step, struct
 	case WRITE_MINUTES:
 		return put_rows(j, w, &Q_COMPACT_PUT_MINUTES, &m->minutes, 6, 0);
 	case WRITE_TOTALS:
-		return put_rows(j, w, &Q_COMPACT_PUT_TOTALS, &m->totals, 4, 0);
+		return put_rows(j, w, &Q_COMPACT_PUT_TOTALS, &m->totals, 5, 0);
 	case WRITE_RATES:
 		return put_list(j, w, &Q_COMPACT_PUT_RATES, m->rates);
 	case WRITE_VALUES:

@@ -43,7 +43,7 @@ static int check_hist(const struct record_item *it, struct err *reterr)
 	    check_slice(item.series, item.dt_ns, reterr) < 0 ||
 	    hist_decode(&h, &item.hist, reterr) < 0)
 		return reterr->code;
-	if (h.scheme != HIST_LOG128 || h.overflow || reader_left(&item.hist))
+	if ((h.scheme == HIST_LOG128 && h.overflow) || reader_left(&item.hist))
 		return err_set(reterr, ERR_INVALID, "a histogram that is not of the fixed layout");
 	if (h.count > SAMPLES_MAX || h.lost > SAMPLES_MAX)
 		return err_set(reterr, ERR_INVALID, "a histogram with an impossible count");
