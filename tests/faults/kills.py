@@ -4,7 +4,7 @@
 stand-in server. tests/faults/kills.py --count 1000 --seed 7
 
 The oracle: every stream is contiguous from 1, a record is delivered once, the delivered bytes
-are those on disk, everything on disk is delivered, and a later life ends the run of a killed one."""
+are those on disk, everything on disk is delivered, and a later life ends a killed one's run."""
 import argparse
 import pathlib
 import random
