@@ -355,8 +355,8 @@ static int hdr_log_read(const char *data, size_t len, const struct import_option
 	}
 	if (!rc && !l.intervals)
 		return err_set(reterr, ERR_INVALID, "%s: no interval in the log", l.scan.source);
-	if (!rc && l.seconds < 1e9)
-		l.r->measured_ns = llround(l.seconds * 1e9);
+	if (!rc)
+		l.r->measured_ns = duration_ns(l.seconds);
 	return rc;
 }
 

@@ -59,7 +59,7 @@ static int by_value(const void *a, const void *b)
 
 static int hwlat_finish(struct hwlat *t, struct run *r, struct err *reterr)
 {
-	int64_t threshold = llround(t->threshold_us * 1e3);
+	int64_t threshold;
 	struct series *s;
 	double windows;
 	int rc = 0;
@@ -69,6 +69,7 @@ static int hwlat_finish(struct hwlat *t, struct run *r, struct err *reterr)
 		return scan_error(
 			&t->scan, NULL, reterr,
 			"the test's duration, threshold or window is missing, or it did not end");
+	threshold = llround(t->threshold_us * 1e3);
 	windows = fmax(floor(t->seconds * 1e6 / t->window_us), (double)t->len);
 	s = import_hist(r, "hw_latency", "hwlat", NS_PER_US);
 	s->hist.scheme = HIST_EDGES;
@@ -88,7 +89,7 @@ static int hwlat_finish(struct hwlat *t, struct run *r, struct err *reterr)
 		s->hist.max = t->ns[t->len - 1];
 		s->hist.has_max = true;
 	}
-	r->measured_ns = llround(t->seconds * 1e9);
+	r->measured_ns = duration_ns(t->seconds);
 	run_note(r, "one-sample-a-window",
 		 "hwlat keeps the largest gap of each window when it is above the threshold: the "
 		 "other "

@@ -183,8 +183,7 @@ static int oslat_finish(struct oslat *t, struct run *r, struct err *reterr)
 		return scan_error(&t->scan, NULL, reterr, "the file ends before \"Maximum:\"");
 	if (!t->last_ns)
 		return scan_error(&t->scan, NULL, reterr, "no row of a histogram");
-	if (t->seconds > 0 && t->seconds < 1e9)
-		r->measured_ns = llround(t->seconds * 1e9);
+	r->measured_ns = duration_ns(t->seconds);
 	for (size_t i = 0; !rc && i < t->len; i++)
 		rc = finish_core(t, i, r, reterr);
 	if (t->decimals)

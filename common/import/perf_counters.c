@@ -410,14 +410,14 @@ static void add_times(struct perf_run *p)
 		s->summary.has_avg = s->summary.has_sdev = true;
 	} else if (p->has_elapsed) {
 		import_value(p->r, "elapsed", "ns", p->elapsed_s * 1e9);
-		p->r->measured_ns = llround(p->elapsed_s * 1e9);
+		p->r->measured_ns = duration_ns(p->elapsed_s);
 	}
 	if (p->has_user)
 		import_value(p->r, "user_time", "ns", p->user_s * 1e9);
 	if (p->has_sys)
 		import_value(p->r, "sys_time", "ns", p->sys_s * 1e9);
-	if (p->has_time && !p->has_elapsed && p->last_time_s < 1e9)
-		p->r->measured_ns = llround(p->last_time_s * 1e9);
+	if (p->has_time && !p->has_elapsed)
+		p->r->measured_ns = duration_ns(p->last_time_s);
 }
 
 static void keep_intervals(struct perf_run *p)

@@ -148,6 +148,7 @@ static int read_cyclic(struct rt *t, const char *name, const json_t *thread, str
 static int64_t oslat_width(const struct rt *t, const struct json_bin *bins, size_t len)
 {
 	double step = 0;
+	int64_t ns;
 
 	if (t->args.width_ns > 0)
 		return t->args.width_ns;
@@ -157,7 +158,7 @@ static int64_t oslat_width(const struct rt *t, const struct json_bin *bins, size
 		if (strchr(bins[i].text, '.') && (step == 0 || d < step))
 			step = d;
 	}
-	return step > 0 ? llround(step * 1000) : NS_PER_US;
+	return step > 0 && scale_ns(step, 1000, &ns) && ns > 0 ? ns : NS_PER_US;
 }
 
 /* All keys but the last are buckets; the last one is the overflow when the maximum is above it or
@@ -218,9 +219,8 @@ static int read_oslat(struct rt *t, const char *name, const json_t *thread, stru
 	if (rc)
 		return rc;
 	keep_avg(t, name, thread);
-	if (json_get_number(json_object_get(thread, "duration"), &seconds) && seconds > 0 &&
-	    seconds < 1e9)
-		t->r->measured_ns = llround(seconds * 1e9);
+	if (json_get_number(json_object_get(thread, "duration"), &seconds))
+		t->r->measured_ns = duration_ns(seconds);
 	if (in_ns)
 		run_note(t->r, "mixed-units",
 			 "thread %s: with -W %" PRId64

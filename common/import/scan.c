@@ -261,6 +261,11 @@ bool scale_ns(double v, double unit_ns, int64_t *ret)
 	return true;
 }
 
+int64_t duration_ns(double seconds)
+{
+	return seconds > 0 && seconds < 1e9 ? llround(seconds * 1e9) : 0;
+}
+
 double unit_word_ns(struct span s)
 {
 	static const struct {

@@ -59,6 +59,8 @@ unsigned int span_decimals(struct span s);
 
 /* v * unit for times; false when it leaves the int64 range. */
 bool scale_ns(double v, double unit_ns, int64_t *ret);
+/* A length of time in ns; 0, which is unknown, for one that cannot be: not above 0, or 30 years. */
+int64_t duration_ns(double seconds);
 /* ns of "ns", "us", "ms", "s" and their long forms ("usecs", "milliseconds" ...); 0 if unknown. */
 double unit_word_ns(struct span s);
 const char *unit_ns_name(int64_t unit_ns);

@@ -101,8 +101,10 @@ static int sysbench_buckets(const struct sysbench *t, struct hist *h, struct err
 		/* the geometric middle between neighbours */
 		if (i + 1 == t->len)
 			next = t->len > 1 ? next / t->values[i - 1] : t->values[i] * 2;
-		hi = llround(sqrt(t->values[i] * next) * 1e6) + 1;
-		rc = hist_append(h, lo, hi, t->counts[i], reterr);
+		if (!scale_ns(sqrt(t->values[i] * next), 1e6, &hi))
+			return err_set(reterr, ERR_INVALID, "%s: a latency of %g ms",
+				       t->scan.source, t->values[i]);
+		rc = hist_append(h, lo, ++hi, t->counts[i], reterr);
 		lo = hi;
 	}
 	return rc;
@@ -116,8 +118,8 @@ static int sysbench_finish(struct sysbench *t, struct run *r, struct err *reterr
 	    t->min_ms > t->max_ms || t->max_ms > 1e12)
 		return scan_error(&t->scan, NULL, reterr,
 				  "no number of events, or no min and max of the latency");
-	if (t->seconds > 0 && t->seconds < 1e9) {
-		r->measured_ns = llround(t->seconds * 1e9);
+	r->measured_ns = duration_ns(t->seconds);
+	if (r->measured_ns) {
 		import_value(r, "ops_per_second", "1/s", t->events / t->seconds)->method =
 			xstrdup("sysbench");
 	}
