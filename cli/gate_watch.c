@@ -11,7 +11,8 @@
 #include "common/model/selector.h"
 
 /* The server may be away for so long. */
-#define OUTAGE_NS (60 * NS_PER_SEC)
+#define OUTAGE_NS  (60 * NS_PER_SEC)
+#define PACKING_NS (3 * NS_PER_SEC)
 
 /* "experiment=NAME" of a selector; borrowed. */
 static const char *experiment_of(const struct selector *s)
@@ -66,6 +67,7 @@ struct watch {
 	struct strbuf *body;
 	enum gate_result result;
 	bool judged;
+	bool until_end; /* a rule on an extreme: kept so far says nothing of what comes */
 };
 
 static int call_json(const struct watch *w, const char *method, const char *path, json_t **ret,
@@ -205,26 +207,44 @@ static int look(struct watch *w, bool *ret_going, struct err *reterr)
 	}
 }
 
+static bool has_extreme(const struct request *rq)
+{
+	struct gate_rule rule;
+	struct err e;
+
+	for (size_t i = 0; i < rq->rules_len; i++)
+		if (!gate_rule_parse(rq->rules[i], &rule, &e) && rule.kind == GATE_ABSOLUTE)
+			return true;
+	return false;
+}
+
+static bool is_decided(const struct watch *w, bool going)
+{
+	return w->judged &&
+	       (w->result == GATE_FAIL || (w->result == GATE_PASS && !(going && w->until_end)));
+}
+
 int gate_watch(const struct request *rq, const char *server, struct strbuf *ret_body,
 	       enum gate_result *ret_result, struct err *reterr)
 {
 	CLEANUP(selector_freep) struct selector *s = NULL;
-	struct watch w = {.rq = rq, .server = server, .body = ret_body};
-	bool going;
+	struct watch w = {
+		.rq = rq, .server = server, .body = ret_body, .until_end = has_extreme(rq)};
+	bool going, was_going;
 
 	if (selector_parse(rq->sides.request[0].files[0], &s, NULL, reterr) < 0)
 		return reterr->code;
 	w.experiment = experiment_of(s);
 	if (!strncmp(w.experiment, "e_", 2))
 		snprintf(w.id, sizeof(w.id), "%s", w.experiment);
-	do {
+	/* After the end once more: the last run may not be packed yet. */
+	for (was_going = true;; was_going = going) {
 		if (look(&w, &going, reterr))
 			return reterr->code;
-		if (w.judged && w.result != GATE_INCONCLUSIVE)
+		if (is_decided(&w, going || was_going) || !(going || was_going))
 			break;
-		if (going)
-			pause_ns(rq->every_ns);
-	} while (going);
+		pause_ns(going ? rq->every_ns : PACKING_NS);
+	}
 	if (!w.judged)
 		return err_set(reterr, ERR_NOT_FOUND,
 			       "%s ended, or never began: no run of '%s' was measured",

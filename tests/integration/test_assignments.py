@@ -195,6 +195,13 @@ def test_a_kept_limit_ends_the_watch_and_not_the_experiment(server, box):
     ended(server, made, 40)
 
 
+def test_a_maximum_is_kept_only_at_the_end(server, box):
+    made = make(server)
+    done = gate(server, "max<=100s")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert assignment(server, made)["state"] == "done", "so far is not yet a pass"
+
+
 def test_an_experiment_that_ends_undecided(server, box):
     make(server)
     done = gate(server, "over(100s)<=0.001/h")
