@@ -253,7 +253,7 @@ test("the API page describes every operation and tries a GET", () =>
 
 test("a metric's margin is a person's choice, and comparisons use it", () =>
   on("/about", async (page) => {
-    await page.getByRole("button", { name: "Change wake-up latency" }).click();
+    await page.getByRole("button", { name: "Change wake-up latency", exact: true }).click();
     await page.getByLabel("Margin in percent").fill("15");
     assert.deepEqual(await axe(page), []);
     await page.getByRole("button", { name: "Save" }).click();
@@ -262,7 +262,7 @@ test("a metric's margin is a person's choice, and comparisons use it", () =>
       "/api/v1/compare?a=experiment=rq,rq_affinity=0&b=experiment=rq,rq_affinity=1",
     );
     assert.equal(doc.metric.margin_rel, 0.15);
-    await page.getByRole("button", { name: "Change wake-up latency" }).click();
+    await page.getByRole("button", { name: "Change wake-up latency", exact: true }).click();
     await page.getByLabel("Margin in percent").fill("1");
     await page.keyboard.press("Enter");
     await page.waitForFunction(
