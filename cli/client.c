@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include <curl/curl.h>
-#include <jansson.h>
 
 #include "cli/cli.h"
 
@@ -224,4 +223,25 @@ int client_request(const char *server, const char *path, const char *json,
 				      .body_len = json ? strlen(json) : 0};
 
 	return client_call(&c, ret, reterr);
+}
+
+int client_json(const char *server, const char *method, const char *path, const json_t *body,
+		json_t **ret, struct err *reterr)
+{
+	CLEANUP(client_answer_done) struct client_answer answer = {0};
+	CLEANUP(freep) char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	const struct client_call c = {.server = server,
+				      .path = path,
+				      .method = method,
+				      .content_type = body ? "application/json" : NULL,
+				      .body = text,
+				      .body_len = text ? strlen(text) : 0};
+	int rc = client_call(&c, &answer, reterr);
+
+	if (rc)
+		return rc;
+	*ret = json_loadb(answer.body.data, answer.body.len, 0, NULL);
+	if (!json_is_object(*ret))
+		return err_set(reterr, ERR_REMOTE, "the server's answer is no JSON object");
+	return 0;
 }

@@ -4,6 +4,8 @@
  * `ps` would show it. Redirects are not followed, so the token goes nowhere else. */
 #pragma once
 
+#include <jansson.h>
+
 #include "common/err.h"
 #include "common/strbuf.h"
 
@@ -31,6 +33,9 @@ struct client_call {
 /* Any call. A status of 300 or more is an error with the problem's text and hint. */
 int client_call(const struct client_call *c, struct client_answer *ret,
 		struct err *reterr) MUSTCHECK;
+/* A call with a JSON body (NULL: none) whose answer is a JSON object: a new reference. */
+int client_json(const char *server, const char *method, const char *path, const json_t *body,
+		json_t **ret, struct err *reterr) MUSTCHECK;
 /* `json` NULL: GET, else POST of that body. A status of 400 or more is an error with the
  * problem's text and hint. */
 int client_request(const char *server, const char *path, const char *json,

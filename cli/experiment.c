@@ -232,27 +232,6 @@ static int parse(struct experiment *x, int argc, char **argv, struct err *reterr
 
 /* ---- calls ---- */
 
-static int call(const struct experiment *x, const char *method, const char *path,
-		const json_t *body, json_t **ret, struct err *reterr)
-{
-	CLEANUP(client_answer_done) struct client_answer answer = {0};
-	CLEANUP(freep) char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	const struct client_call c = {.server = x->server,
-				      .path = path,
-				      .method = method,
-				      .content_type = body ? "application/json" : NULL,
-				      .body = text,
-				      .body_len = text ? strlen(text) : 0};
-	int rc = client_call(&c, &answer, reterr);
-
-	if (rc)
-		return rc;
-	*ret = json_loadb(answer.body.data, answer.body.len, 0, NULL);
-	if (!json_is_object(*ret))
-		return err_set(reterr, ERR_REMOTE, "the server's answer is no JSON object");
-	return 0;
-}
-
 static int call_assignments(const struct experiment *x, const char *method, const char *id,
 			    json_t **ret, struct err *reterr)
 {
@@ -261,7 +240,7 @@ static int call_assignments(const struct experiment *x, const char *method, cons
 	strbuf_puts(&path, "/api/v1/experiments/");
 	client_escape(id, &path);
 	strbuf_puts(&path, "/assignments");
-	return call(x, method, path.data, NULL, ret, reterr);
+	return client_json(x->server, method, path.data, NULL, ret, reterr);
 }
 
 static const char *text(const json_t *o, const char *key)
@@ -330,7 +309,7 @@ static int start(const struct experiment *x, struct err *reterr)
 	int rc;
 
 	json_object_set_new(x->body, "name", text_of(x->name));
-	rc = call(x, "POST", "/api/v1/experiments", x->body, &answer, reterr);
+	rc = client_json(x->server, "POST", "/api/v1/experiments", x->body, &answer, reterr);
 	if (rc)
 		return rc;
 	if (x->json && !x->wait) {

@@ -12,8 +12,7 @@ const char verb_gate_help[] =
 	"      --b experiment=rq,rq_affinity=1 --rule 'p99<=+5%'\n"
 	"\n"
 	"usage: rigstat gate --rule RULE... [compare's options] SIDES\n"
-	"       rigstat gate --self --rule RULE... --a FILE...   files or a selector: would it "
-	"fail by itself?\n"
+	"       rigstat gate --self --rule RULE... --a FILE...   would the rule fail by itself?\n"
 	"       rigstat gate --rule 'over(100us)<=1/h' FILE      a soak: one side is enough\n"
 	"\n"
 	"Rules: STATISTIC<=LIMIT or >=. A limit in percent is of B against A: 'p99<=+5%',\n"
@@ -25,12 +24,14 @@ const char verb_gate_help[] =
 	"  --mode prove    fail unless the interval lies wholly inside\n"
 	"  --mode anytime  over(..)<=N/h by evidence that holds however often one looks\n"
 	"  --inconclusive pass|fail   exit status instead of 2\n"
-	"  --stop-on-breach   watch a running experiment: --server URL --a experiment=NAME\n"
-	"                  with over(..)<=N/h, max<=, min>=; a failure cancels it on its boxes,\n"
-	"                  a pass ends the watch (of max and min at the end only), an end\n"
-	"                  without either is inconclusive\n"
+	"  --stop-on-breach\n"
+	"                  watch a running experiment, --server URL --a experiment=NAME,\n"
+	"                  with over(..)<=N/h, max<= or min>=; a failure cancels it on its\n"
+	"                  boxes, a pass ends the watch (of max and min at the end only),\n"
+	"                  an end without either is inconclusive\n"
 	"  --every TIME    between two looks (10s)\n"
-	"  --self          A/A check on the runs of A: a rule below the noise is refused\n"
+	"  --self          A/A check on the runs of A (files or a selector): a rule below\n"
+	"                  the noise is refused\n"
 	"  --json --junit --markdown\n"
 	"\n"
 	"Exit status: 0 pass, 1 fail, 2 inconclusive (or refused by --self), 3 usage or bad\n"
@@ -43,24 +44,22 @@ static int exit_of(const struct request *rq, enum gate_result r)
 	return r == GATE_PASS ? EXIT_DONE : r == GATE_FAIL ? EXIT_GATE_FAIL : EXIT_GATE_UNSURE;
 }
 
-static int from_server(struct request *rq)
+static int from_server(struct request *rq, struct err *reterr)
 {
 	CLEANUP(client_answer_done) struct client_answer answer = {0};
 	CLEANUP(strbuf_done) struct strbuf url = {0};
 	enum gate_result result;
 	const char *server;
-	struct err e;
 	int status;
 
-	if (client_server(rq->server, &server, &e) < 0 ||
-	    request_url(rq, "/api/v1/compare", &url, &e) < 0 ||
-	    client_request(server, url.data, NULL, &answer, &e) < 0)
-		return cli_fail(&e);
-	if (gate_result_parse(answer.gate, &result) < 0) {
-		err_set(&e, ERR_REMOTE,
-			"%s answered without a gate result: is it a rigstat-server?", server);
-		return cli_fail(&e);
-	}
+	if (client_server(rq->server, &server, reterr) < 0 ||
+	    request_url(rq, "/api/v1/compare", &url, reterr) < 0 ||
+	    client_request(server, url.data, NULL, &answer, reterr) < 0)
+		return reterr->code;
+	if (gate_result_parse(answer.gate, &result) < 0)
+		return err_set(reterr, ERR_REMOTE,
+			       "%s answered without a gate result: is it a rigstat-server?",
+			       server);
 	status = cli_print(&answer.body);
 	return status ? status : exit_of(rq, result);
 }
@@ -73,7 +72,6 @@ static int watch(struct request *rq, struct err *reterr)
 	int status, r = client_server(rq->server, &server, reterr);
 
 	rq->mode = gate_mode_name(GATE_ANYTIME);
-
 	r = r < 0 ? r : gate_watch(rq, server, &body, &result, reterr);
 	if (r < 0)
 		return r;
@@ -113,16 +111,13 @@ static int check_self(struct request *rq, const struct compare_side *a, enum gat
 }
 
 /* The runs of A come here: the check splits them hundreds of times. */
-static int check_self_remote(struct request *rq, struct err *reterr)
+static int check_self_remote(struct request *rq, enum gate_mode mode, struct err *reterr)
 {
 	CLEANUP(runs_done) struct runs runs = {0};
-	enum gate_mode mode = GATE_NORMAL;
 	const char *selector = rq->sides.request[0].files[0];
 	struct compare_side a = {.name = "A", .selector = selector};
 	int r;
 
-	if (rq->mode && gate_mode_parse(rq->mode, &mode, reterr) < 0)
-		return reterr->code;
 	r = fetch_runs(rq->server, selector, &runs, reterr);
 	if (r < 0)
 		return r;
@@ -145,15 +140,11 @@ static int judge(struct request *rq, enum gate_mode mode, struct err *reterr)
 	return status ? status : exit_of(rq, result);
 }
 
-static int offline(struct request *rq, struct err *reterr)
+static int offline(struct request *rq, enum gate_mode mode, struct err *reterr)
 {
-	enum gate_mode mode = GATE_NORMAL;
 	bool one_side;
-	int r;
+	int r = request_read(rq, reterr);
 
-	if (rq->mode && gate_mode_parse(rq->mode, &mode, reterr) < 0)
-		return reterr->code;
-	r = request_read(rq, reterr);
 	if (r < 0)
 		return r;
 	one_side = rq->sides.n == 1;
@@ -165,13 +156,26 @@ static int offline(struct request *rq, struct err *reterr)
 	return judge(rq, mode, reterr);
 }
 
-static int check_request(const struct request *rq, struct err *reterr)
+static int remote(struct request *rq, enum gate_mode mode, struct err *reterr)
+{
+	if (rq->self) {
+		int r = check_self_remote(rq, mode, reterr);
+
+		if (r != EXIT_DONE || rq->sides.n == 1)
+			return r;
+	}
+	return from_server(rq, reterr);
+}
+
+static int check_request(const struct request *rq, enum gate_mode *ret_mode, struct err *reterr)
 {
 	if (!rq->rules_len)
 		return err_set(reterr, ERR_INVALID, "no rule: --rule 'p99<=+5%%'");
 	if (rq->inconclusive && strcmp(rq->inconclusive, "pass") != 0 &&
 	    strcmp(rq->inconclusive, "fail") != 0)
 		return err_set(reterr, ERR_INVALID, "--inconclusive is pass or fail");
+	if (rq->mode && gate_mode_parse(rq->mode, ret_mode, reterr) < 0)
+		return reterr->code;
 	if (rq->stop_on_breach)
 		return gate_watch_check(rq, reterr);
 	for (size_t i = 0; i < rq->rules_len; i++) {
@@ -185,26 +189,19 @@ static int check_request(const struct request *rq, struct err *reterr)
 
 int verb_gate(int argc, char **argv)
 {
+	enum gate_mode mode = GATE_NORMAL;
 	struct request rq;
 	struct err e;
 	int status;
 
 	request_init(&rq);
 	rq.single = true;
-	if (request_parse(&rq, argc, argv, &e) < 0 || check_request(&rq, &e) < 0) {
+	if (request_parse(&rq, argc, argv, &e) < 0 || check_request(&rq, &mode, &e) < 0) {
 		status = cli_usage("gate", &e);
-	} else if (rq.stop_on_breach) {
-		status = watch(&rq, &e);
-		if (status < 0)
-			status = cli_fail(&e);
-	} else if (request_is_remote(&rq)) {
-		status = rq.self ? check_self_remote(&rq, &e) : EXIT_DONE;
-		if (status < 0)
-			status = cli_fail(&e);
-		else if (status == EXIT_DONE && (!rq.self || rq.sides.n > 1))
-			status = from_server(&rq);
 	} else {
-		status = offline(&rq, &e);
+		status = rq.stop_on_breach	  ? watch(&rq, &e)
+			 : request_is_remote(&rq) ? remote(&rq, mode, &e)
+						  : offline(&rq, mode, &e);
 		if (status < 0)
 			status = cli_fail(&e);
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/gate_watch.h"
 
-#include <jansson.h>
 #include <time.h>
 
 #include "cli/client.h"
@@ -70,21 +69,6 @@ struct watch {
 	bool until_end; /* a rule on an extreme: kept so far says nothing of what comes */
 };
 
-static int call_json(const struct watch *w, const char *method, const char *path, json_t **ret,
-		     struct err *reterr)
-{
-	CLEANUP(client_answer_done) struct client_answer answer = {0};
-	const struct client_call c = {.server = w->server, .path = path, .method = method};
-	int rc = client_call(&c, &answer, reterr);
-
-	if (rc)
-		return rc;
-	*ret = json_loadb(answer.body.data, answer.body.len, 0, NULL);
-	return json_is_object(*ret)
-		       ? 0
-		       : err_set(reterr, ERR_REMOTE, "the server's answer is no JSON object");
-}
-
 /* The newest experiment of the name. */
 static int find_experiment(struct watch *w, struct err *reterr)
 {
@@ -94,7 +78,7 @@ static int find_experiment(struct watch *w, struct err *reterr)
 
 	strbuf_puts(&path, "/api/v1/experiments?limit=1&name=");
 	client_escape(w->experiment, &path);
-	if (call_json(w, "GET", path.data, &list, reterr))
+	if (client_json(w->server, "GET", path.data, NULL, &list, reterr))
 		return reterr->code;
 	id = json_string_value(
 		json_object_get(json_array_get(json_object_get(list, "items"), 0), "id"));
@@ -124,7 +108,7 @@ static int is_going(struct watch *w, bool *ret, struct err *reterr)
 	if (!*w->id)
 		return 0;
 	assignments_path(w, &path);
-	if (call_json(w, "GET", path.data, &boxes, reterr))
+	if (client_json(w->server, "GET", path.data, NULL, &boxes, reterr))
 		return reterr->code;
 	json_array_foreach(json_object_get(boxes, "items"), i, v) *ret |=
 		!json_is_string(json_object_get(v, "ended"));
@@ -134,7 +118,7 @@ static int is_going(struct watch *w, bool *ret, struct err *reterr)
 	strbuf_clear(&path);
 	strbuf_puts(&path, "/api/v1/runs?limit=1&q=");
 	client_escape(q.data, &path);
-	if (call_json(w, "GET", path.data, &runs, reterr))
+	if (client_json(w->server, "GET", path.data, NULL, &runs, reterr))
 		return reterr->code;
 	*ret = json_array_size(json_object_get(runs, "items")) > 0;
 	return 0;
@@ -171,7 +155,7 @@ static int stop(const struct watch *w, struct err *reterr)
 	long long n;
 
 	assignments_path(w, &path);
-	if (call_json(w, "DELETE", path.data, &answer, reterr))
+	if (client_json(w->server, "DELETE", path.data, NULL, &answer, reterr))
 		return reterr->code;
 	n = json_integer_value(json_object_get(answer, "cancelled"));
 	if (n)

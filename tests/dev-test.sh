@@ -2,7 +2,7 @@
 # Part of ./dev: `test`. Every part leaves a JUnit file; the closing line is their sum.
 
 default_parts=(lint unit fuzz integration blame web)
-demand_parts=(tsan faults attacks qemu compose lab)
+demand_parts=(tsan faults attacks qemu)
 
 part_lint() {
 	cmd_lint && junit_one lint pass || junit_one lint fail
@@ -41,8 +41,6 @@ part_qemu() {
 	install_packages qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross cpio
 	run_pytest qemu tests/qemu
 }
-part_compose() { run_pytest compose tests/compose; }
-part_lab() { run_pytest lab tests/lab; }
 part_blame() { run_pytest blame tests/blame; }
 
 # The threads of the agent under ThreadSanitizer: the hand-over alone, then the whole daemon.

@@ -70,6 +70,18 @@ def start(tmp_path, box, peer):
 CUT = "table inet cut {{ chain c {{ type filter hook {hook} priority 0; tcp {port} {n} drop\n}}\n}}\n"
 
 
+def goes_on(agent, peer, more):
+    n = len(peer.records())
+    peer.wait(lambda: len(peer.records_unlocked()) > n + more, timeout=60)
+    agent.wait_text("works again")
+    agent.stop()
+
+
+def nothing_lost(peer):
+    peer.check_ledger()
+    assert not items(peer.records(), "gap")
+
+
 @pytest.mark.parametrize("directions", [("output",), ("input",), ("output", "input")])
 def test_F16_cut(tmp_path, box, peer, directions):
     with running(start(tmp_path, box, peer)) as agent:
@@ -82,12 +94,8 @@ def test_F16_cut(tmp_path, box, peer, directions):
         assert time.monotonic() - cut < 60
         time.sleep(5)
         box.heal()
-        n = len(peer.records())
-        peer.wait(lambda: len(peer.records_unlocked()) > n + 20, timeout=60)
-        agent.wait_text("works again")
-        agent.stop()
-    peer.check_ledger()
-    assert not items(peer.records(), "gap")
+        goes_on(agent, peer, 20)
+    nothing_lost(peer)
 
 
 @pytest.mark.parametrize("answer", ["reject with tcp reset", "reject with icmpx port-unreachable"])
@@ -100,12 +108,8 @@ def test_F16_refused(tmp_path, box, peer, answer):
         agent.wait_text("trying again", timeout=60)
         time.sleep(3)
         box.heal()
-        n = len(peer.records())
-        peer.wait(lambda: len(peer.records_unlocked()) > n + 5, timeout=60)
-        agent.wait_text("works again")
-        agent.stop()
-    peer.check_ledger()
-    assert not items(peer.records(), "gap")
+        goes_on(agent, peer, 5)
+    nothing_lost(peer)
 
 
 def test_F17_lossy(tmp_path, box, peer):

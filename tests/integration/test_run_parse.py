@@ -14,11 +14,11 @@ from conftest import wait_until
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for SCHED_FIFO")
 
 
-def agent_run(server, tmp_path, parse, *workload, status=0, more=()):
+def agent_run(server, tmp_path, *args, status=0):
     done = subprocess.run(
         [binary("rigstat-agent"), "run", "--server", f"http://{server.address}", "--spool", str(tmp_path / "spool"),
          "--lock-dir", str(tmp_path), "--no-shares", "--host", "box", "--experiment", "parsed", "--runs", "1",
-         "--warmup", "0s", "--duration", "0s", "--parse", parse, *more, "--", *workload],
+         "--warmup", "0s", "--duration", "0s", *args],
         capture_output=True, text=True, timeout=120, check=False,
         env=dict(os.environ, RIGSTAT_LOCK_DIR=str(tmp_path)))
     assert done.returncode == status and "Sanitizer" not in done.stderr, done.stdout + done.stderr
@@ -46,7 +46,7 @@ def the_log(tmp_path):
 def test_cyclictest(server, tmp_path):
     if not shutil.which("cyclictest"):
         pytest.skip("cyclictest (rt-tests) is not installed")
-    agent_run(server, tmp_path, "cyclictest", "cyclictest", "-q", "-m", "-t2", "-p70", "-i500", "-l1500", "-h60")
+    agent_run(server, tmp_path, "--parse", "cyclictest", "--", "cyclictest", "-q", "-m", "-t2", "-p70", "-i500", "-l1500", "-h60")
     run = the_run(server)
     told = [s for s in shown(the_log(tmp_path))["series"] if s["kind"] == "hist"]
     got = server.get(f"/api/v1/runs/{run['id']}/histograms/tool_wakeup_latency?format=json").json()
@@ -65,7 +65,7 @@ def test_cyclictest(server, tmp_path):
 def test_fio(server, tmp_path):
     if not shutil.which("fio"):
         pytest.skip("fio is not installed")
-    agent_run(server, tmp_path, "auto", "fio", "--name=t", "--rw=randread", "--size=4m", "--bs=4k", "--number_ios=400",
+    agent_run(server, tmp_path, "--parse", "auto", "--", "fio", "--name=t", "--rw=randread", "--size=4m", "--bs=4k", "--number_ios=400",
               f"--filename={tmp_path}/data", "--output-format=json+", "--ioengine=psync")
     run = the_run(server)
     count = json.loads(the_log(tmp_path).read_text()[the_log(tmp_path).read_text().index("{"):])
@@ -78,26 +78,21 @@ def test_fio(server, tmp_path):
 def test_a_workload_of_the_box_says_how_it_is_read(server, tmp_path):
     (tmp_path / "w").mkdir()
     (tmp_path / "w/box.conf").write_text("[h]\ncommand = sh -c 'echo name,ops; echo a,7'\nparse = csv\n")
-    done = subprocess.run(
-        [binary("rigstat-agent"), "run", "--server", f"http://{server.address}", "--spool", str(tmp_path / "spool"),
-         "--lock-dir", str(tmp_path), "--no-shares", "--host", "box", "--experiment", "parsed", "--runs", "1",
-         "--warmup", "0s", "--duration", "0s", "--workload", "h", "--workloads-dir", str(tmp_path / "w")],
-        capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ, RIGSTAT_LOCK_DIR=str(tmp_path)))
-    assert done.returncode == 0, done.stdout + done.stderr
+    agent_run(server, tmp_path, "--workload", "h", "--workloads-dir", str(tmp_path / "w"))
     value, = [s for s in the_run(server)["series"] if s["metric"] == "ops"]
     assert server.sql("select value from rigstat.run_value v join rigstat.metric m using (metric_id) where m.name = 'ops' "
                       "and stat = 'value' and series_no > 0") == [["7"]], value
 
 
 def test_what_cannot_be_read_has_failed(server, tmp_path):
-    out = agent_run(server, tmp_path, "cyclictest", "sh", "-c", "echo '# Histogram'; echo '000001 x'", status=1)
+    out = agent_run(server, tmp_path, "--parse", "cyclictest", "--", "sh", "-c", "echo '# Histogram'; echo '000001 x'", status=1)
     assert "--parse cyclictest: " in out
     run = the_run(server, "failed")
     assert run["reason"].startswith("--parse cyclictest: ")
 
 
 def test_what_cannot_be_asked(server, tmp_path):
-    assert "is no format; there are: auto, " in agent_run(server, tmp_path, "cyclicest", "true", status=3)
+    assert "is no format; there are: auto, " in agent_run(server, tmp_path, "--parse", "cyclicest", "--", "true", status=3)
     done = subprocess.run([binary("rigstat-agent"), "run", "--experiment", "x", "--spool", str(pathlib.Path(tmp_path)),
                            "--parse", "auto"], capture_output=True, text=True, check=False)
     assert done.returncode == 3 and "--parse reads a workload's output" in done.stderr
