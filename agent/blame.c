@@ -37,8 +37,6 @@ struct blame {
 	size_t n_causes;
 	int64_t worst[WORST_KEPT]; /* lateness, largest first */
 	size_t n_worst;
-	int64_t cpu_begin_ns, boottime_begin_ns;
-	bool halved;
 };
 
 /* ---- tallying ---- */
@@ -200,9 +198,8 @@ static void blame_begin(struct probe *p)
 	b->breaches = b->read = b->unlisted = 0;
 	b->read_ns = 0;
 	b->n_causes = b->n_worst = 0;
-	b->cpu_begin_ns = blame_reader_cpu_ns(b->reader);
-	b->boottime_begin_ns = clock_boottime_ns();
-	b->halved = false;
+	if (b->rec)
+		blame_recorder_begin(b->rec);
 }
 
 /* The run's own p99.9, once its warm-up has enough samples. */
@@ -222,15 +219,17 @@ static void follow_warmup(struct blame *b)
 	wakeup_set_breach(b->w, b->threshold_ns);
 }
 
-static void keep_budget(struct blame *b)
+static void blame_slow(struct probe *p, unsigned int divisor)
 {
-	int64_t used = blame_reader_cpu_ns(b->reader) - b->cpu_begin_ns;
-	int64_t passed = clock_boottime_ns() - b->boottime_begin_ns;
+	blame_reader_slow(CONTAINER_OF(p, struct blame, base)->reader, divisor);
+}
 
-	if (b->halved || passed < 2 * NS_PER_SEC || (double)used <= BUDGET * (double)passed)
-		return;
-	blame_reader_halve(b->reader);
-	b->halved = true;
+static void blame_cost(struct probe *p, struct probe_cost *ret)
+{
+	struct blame *b = CONTAINER_OF(p, struct blame, base);
+
+	ret->threads_ns = blame_reader_cpu_ns(b->reader);
+	ret->kernel_ns = b->rec ? blame_recorder_kernel_ns(b->rec) : 0;
 }
 
 static void blame_collect(struct probe *p, const struct interval *i, struct record_writer *w)
@@ -244,12 +243,13 @@ static void blame_collect(struct probe *p, const struct interval *i, struct reco
 	} else if (!b->measured_from_ns) {
 		follow_warmup(b);
 	}
+	if (b->rec)
+		blame_recorder_tick(b->rec, i->edge);
 	drain(b, w, false);
 	if (i->measured)
 		b->breaches += blame_reader_dropped(b->reader);
 	else
 		(void)blame_reader_dropped(b->reader);
-	keep_budget(b);
 }
 
 static void blame_declare(struct probe *p, struct series_list *l)
@@ -324,9 +324,6 @@ static void blame_summary(struct probe *p, struct run_summary *sum)
 	if (blind[0])
 		marks_add(&sum->marks, "blame-blind-in-idle",
 			  "events in the idle task of CPU %s do not reach the recorder", blind);
-	if (b->halved)
-		marks_add(&sum->marks, "blame-rate-halved",
-			  "reading causes cost more than 1 %% of a CPU, so its rate was halved");
 	if (b->unlisted)
 		marks_add(&sum->marks, "breaches-unlisted",
 			  "%llu late samples are counted but not listed",
@@ -348,6 +345,10 @@ struct probe *blame_probe(const struct blame_conf *conf, struct wakeup *w,
 	struct blame *b = xcalloc(1, sizeof(*b));
 
 	b->base = (struct probe){.name = "blame",
+				 .budget = BUDGET,
+				 .expense = "reading causes",
+				 .slow = blame_slow,
+				 .cost = blame_cost,
 				 .declare = blame_declare,
 				 .begin = blame_begin,
 				 .collect = blame_collect,

@@ -335,14 +335,11 @@ int64_t blame_reader_cpu_ns(struct blame_reader *r)
 	return ns;
 }
 
-void blame_reader_halve(struct blame_reader *r)
+void blame_reader_slow(struct blame_reader *r, unsigned int divisor)
 {
 	pthread_mutex_lock(&r->lock);
-	for (size_t i = 0; i < r->n; i++) {
-		double *rate = &r->cpu[i].ration.per_second;
-
-		*rate = (*rate > 0 ? *rate : RATION_PER_SECOND) / 2;
-	}
+	for (size_t i = 0; i < r->n; i++)
+		r->cpu[i].ration.per_second = (double)RATION_PER_SECOND / divisor;
 	pthread_mutex_unlock(&r->lock);
 }
 

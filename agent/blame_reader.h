@@ -29,7 +29,7 @@ size_t blame_reader_take(struct blame_reader *r, struct blame_done *out, size_t 
 /* Breaches that found a ring or the queue full, since the last call: counted, not listed. */
 uint64_t blame_reader_dropped(struct blame_reader *r);
 int64_t blame_reader_cpu_ns(struct blame_reader *r);
-/* Halves the number of reads a second. */
-void blame_reader_halve(struct blame_reader *r);
+/* 1/divisor of the usual number of reads a second. */
+void blame_reader_slow(struct blame_reader *r, unsigned int divisor);
 /* CPUs whose self-test failed: "1,3", "" when none. */
 void blame_reader_blind(struct blame_reader *r, char *ret, size_t cap);

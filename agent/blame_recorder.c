@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/blame_recorder.h"
+#include "agent/bpfcost.h"
 #include "agent/bpfload.h"
 #include "common/check.h"
 
@@ -10,6 +11,7 @@ struct blame_recorder {
 	const struct blame_ring *rings;
 	int cpus;
 	bool has_steal;
+	struct bpfcost cost;
 };
 
 static int start(struct blame_recorder *r, const bool *cpus, size_t cpus_len, struct err *reterr)
@@ -59,8 +61,33 @@ void blame_recorder_close(struct blame_recorder *r)
 {
 	if (!r)
 		return;
+	bpfcost_done(&r->cost);
 	bpfload_close(r->bpf);
 	free(r);
+}
+
+static uint64_t events_so_far(const struct blame_recorder *r)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < r->cpus; i++)
+		n += __atomic_load_n(&r->rings[i].head, __ATOMIC_RELAXED);
+	return n;
+}
+
+void blame_recorder_begin(struct blame_recorder *r)
+{
+	bpfcost_begin(&r->cost, r->bpf, events_so_far(r));
+}
+
+void blame_recorder_tick(struct blame_recorder *r, bool last)
+{
+	bpfcost_tick(&r->cost, r->bpf, events_so_far(r), last);
+}
+
+int64_t blame_recorder_kernel_ns(const struct blame_recorder *r)
+{
+	return bpfcost_ns(&r->cost, events_so_far(r));
 }
 
 bool blame_recorder_has_steal(const struct blame_recorder *r)

@@ -12,6 +12,11 @@ struct blame_recorder;
 int blame_recorder_open(const bool *cpus, size_t cpus_len, struct blame_recorder **ret,
 			struct err *reterr) MUSTCHECK;
 void blame_recorder_close(struct blame_recorder *r); /* NULL is fine */
+/* A run begins; an interval has passed, the last of the warm-up or not. */
+void blame_recorder_begin(struct blame_recorder *r);
+void blame_recorder_tick(struct blame_recorder *r, bool last);
+/* Estimated time of the programs since they were loaded; -1: not known. */
+int64_t blame_recorder_kernel_ns(const struct blame_recorder *r);
 bool blame_recorder_has_steal(const struct blame_recorder *r);
 /* The ring of a CPU; valid until close. */
 const struct blame_ring *blame_recorder_ring(const struct blame_recorder *r, int cpu);

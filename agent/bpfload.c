@@ -40,8 +40,10 @@ NEVER(int, bpfload_put, struct bpfload *b, const char *map, const void *key, con
       struct err *reterr)
 NEVER(bool, bpfload_get, struct bpfload *b, const char *map, const void *key, void *ret_value)
 NEVER(bool, bpfload_next, struct bpfload *b, const char *map, const void *key, void *ret_key)
-NEVER(void, bpfload_delete, struct bpfload *b, const char *map, const void *key)
+NEVER(bool, bpfload_delete, struct bpfload *b, const char *map, const void *key)
 NEVER(uint64_t, bpfload_misses, struct bpfload *b)
+NEVER(uint64_t, bpfload_run_ns, struct bpfload *b)
+NEVER(int, bpfload_account, void)
 NEVER(int, bpfload_possible_cpus, void)
 NEVER(bool, bpfload_kernel_has, struct bpfload *b, const char *type, const char *member)
 NEVER(bool, bpfload_has_tracepoint, struct bpfload *b, const char *name)
@@ -252,12 +254,13 @@ bool bpfload_next(struct bpfload *b, const char *map, const void *key, void *ret
 	return bpf_map_get_next_key(fd_of(b, map), key, ret_key) == 0;
 }
 
-void bpfload_delete(struct bpfload *b, const char *map, const void *key)
+bool bpfload_delete(struct bpfload *b, const char *map, const void *key)
 {
-	(void)bpf_map_delete_elem(fd_of(b, map), key);
+	return bpf_map_delete_elem(fd_of(b, map), key) == 0 || errno == ENOENT;
 }
 
-uint64_t bpfload_misses(struct bpfload *b)
+/* Calls fn with what the kernel knows of each program that is loaded. */
+static uint64_t sum_info(struct bpfload *b, uint64_t (*fn)(const struct bpf_prog_info *))
 {
 	struct bpf_program *p;
 	uint64_t n = 0;
@@ -269,9 +272,36 @@ uint64_t bpfload_misses(struct bpfload *b)
 
 		if (bpf_program__fd(p) >= 0 &&
 		    !bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len))
-			n += info.recursion_misses;
+			n += fn(&info);
 	}
 	return n;
+}
+
+static uint64_t misses_of(const struct bpf_prog_info *i)
+{
+	return i->recursion_misses;
+}
+
+static uint64_t run_ns_of(const struct bpf_prog_info *i)
+{
+	return i->run_time_ns;
+}
+
+uint64_t bpfload_misses(struct bpfload *b)
+{
+	return sum_info(b, misses_of);
+}
+
+uint64_t bpfload_run_ns(struct bpfload *b)
+{
+	return sum_info(b, run_ns_of);
+}
+
+int bpfload_account(void)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	return fd < 0 ? -1 : fd;
 }
 
 int bpfload_possible_cpus(void)

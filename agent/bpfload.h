@@ -32,11 +32,17 @@ int bpfload_put(struct bpfload *b, const char *map, const void *key, const void 
 bool bpfload_get(struct bpfload *b, const char *map, const void *key, void *ret_value) MUSTCHECK;
 /* Iterates a hash map: `key` NULL gives the first key. */
 bool bpfload_next(struct bpfload *b, const char *map, const void *key, void *ret_key) MUSTCHECK;
-void bpfload_delete(struct bpfload *b, const char *map, const void *key);
+/* False when the entry is still there: the kernel could not take the bucket's lock. */
+bool bpfload_delete(struct bpfload *b, const char *map, const void *key);
 
 /* Events that programs missed because they were already running on that CPU (an interrupt in the
  * middle of one), since they were loaded. */
 uint64_t bpfload_misses(struct bpfload *b);
+/* Time inside the programs since they were loaded, of the times in which the kernel accounts. */
+uint64_t bpfload_run_ns(struct bpfload *b);
+/* The kernel accounts as long as this descriptor is open; -1 without the right to (CAP_SYS_ADMIN)
+ * or before Linux 5.8. */
+int bpfload_account(void) MUSTCHECK;
 int bpfload_possible_cpus(void);
 /* Does the running kernel's struct have the member (by BTF)? */
 bool bpfload_kernel_has(struct bpfload *b, const char *type, const char *member);

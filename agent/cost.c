@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "common/clock.h"
+
 /* "RssAnon:	    1234 kB" */
 static int64_t kb_field(const char *line, const char *name)
 {
@@ -43,6 +45,7 @@ void cost_read(struct cost *ret)
 		ret->cpu_ns = ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 	if (!getrusage(RUSAGE_SELF, &ru))
 		ret->ctx_switches = ru.ru_nvcsw + ru.ru_nivcsw;
+	ret->elapsed_ns = clock_boottime_ns();
 	read_memory(ret);
 }
 
@@ -51,4 +54,5 @@ void cost_since(const struct cost *begin, struct cost *now)
 	now->cpu_ns -= begin->cpu_ns;
 	now->measure_cpu_ns -= begin->measure_cpu_ns;
 	now->ctx_switches -= begin->ctx_switches;
+	now->elapsed_ns -= begin->elapsed_ns;
 }

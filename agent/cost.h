@@ -9,6 +9,7 @@ struct cost {
 	int64_t measure_cpu_ns; /* of the measuring threads among them */
 	int64_t rss_bytes, rss_anon_bytes;
 	int64_t ctx_switches;
+	int64_t elapsed_ns; /* boot time; cost_since: what cpu_ns is a part of */
 };
 
 /* Present totals; memory is the present size. measure_cpu_ns is the caller's. */

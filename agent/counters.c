@@ -83,6 +83,7 @@ struct counters {
 	uint64_t proc_last[PROCS];
 	bool proc_known[PROCS];
 	uint64_t gaps;
+	struct pace pace;
 };
 
 static int open_event(const struct event *e, int cpu, int group)
@@ -349,13 +350,16 @@ static void on_collect(struct probe *p, const struct interval *in, struct record
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
 	struct group_value sum;
+	struct interval all;
 
-	collect_procs(c, in, w);
+	if (!pace_due(&c->pace, in, &all))
+		return;
+	collect_procs(c, &all, w);
 	for (size_t g = 0; g < GROUPS; g++) {
 		if (!group_is_open(c, g))
 			continue;
-		if (add_cpus(c, g, &sum) && !implausible(c, g, &sum, in))
-			put_group(c, g, &sum, in, w);
+		if (add_cpus(c, g, &sum) && !implausible(c, g, &sum, &all))
+			put_group(c, g, &sum, &all, w);
 		else
 			c->gaps += in->measured;
 	}
@@ -367,11 +371,17 @@ static void on_begin(struct probe *p)
 	const struct interval none = {0};
 	struct group_value sum;
 
+	pace_begin(&c->pace, c->pace.divisor);
 	collect_procs(c, &none, NULL);
 	for (size_t g = 0; g < GROUPS; g++)
 		if (group_is_open(c, g))
 			(void)add_cpus(c, g, &sum);
 	c->gaps = 0;
+}
+
+static void on_slow(struct probe *p, unsigned int divisor)
+{
+	CONTAINER_OF(p, struct counters, p)->pace.divisor = divisor;
 }
 
 static void on_summary(struct probe *p, struct run_summary *s)
@@ -408,6 +418,9 @@ struct probe *counters_probe(void)
 	open_all(c);
 	c->p = (struct probe){
 		.name = "counters",
+		.budget = PROBE_COUNTING_BUDGET,
+		.expense = "counting",
+		.slow = on_slow,
 		.declare = on_declare,
 		.begin = on_begin,
 		.collect = on_collect,

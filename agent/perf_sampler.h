@@ -40,8 +40,11 @@ int perf_sampler_start(struct perf_sampler *s, struct err *reterr) MUSTCHECK;
 enum perf_sampler_kind perf_sampler_kind(const struct perf_sampler *s);
 /* Hands out everything in the rings. */
 void perf_sampler_drain(struct perf_sampler *s, const struct perf_sampler_ops *ops, void *ctx);
-/* Halves the rate (a probe that costs too much); returns the new rate. */
-unsigned int perf_sampler_halve(struct perf_sampler *s);
+/* 1/divisor of the wanted rate. */
+void perf_sampler_slow(struct perf_sampler *s, unsigned int divisor);
+/* Estimated time that the kernel has taken for the samples so far: their number times the cost of
+ * one, measured when the sampler was opened; -1: not known. */
+int64_t perf_sampler_kernel_ns(const struct perf_sampler *s);
 
 struct perf_sampler_counts {
 	uint64_t samples, lost, throttled;

@@ -11,7 +11,8 @@
 #include "agent/sysread.h"
 #include "common/parse.h"
 
-#define NO_PMU "not available: no hardware PMU"
+#define SLOWEST 4 /* intervals */
+#define NO_PMU	"not available: no hardware PMU"
 
 /* An event that a person asked for: a group of its own, so that one never spoils another. */
 struct asked {
@@ -33,6 +34,7 @@ struct pmu {
 	size_t asked_len;
 	char no_cores[400]; /* why there are no core counters; "": there are */
 	struct marks host;  /* what a reader of any run here must know */
+	struct pace pace;
 };
 
 /* ---- names ---- */
@@ -208,6 +210,7 @@ static void pmu_begin(struct probe *base)
 	struct pmu *p = CONTAINER_OF(base, struct pmu, base);
 	struct pmu_sum sum[PMU_GROUP_MAX];
 
+	pace_begin(&p->pace, p->pace.divisor);
 	for (size_t i = 0; i < p->cores; i++)
 		core_counters_begin(p->core[i]);
 	for (size_t i = 0; i < p->asked_len; i++) {
@@ -242,12 +245,15 @@ static void collect_asked(struct asked *a, const struct interval *in, struct rec
 static void pmu_collect(struct probe *base, const struct interval *in, struct record_writer *w)
 {
 	struct pmu *p = CONTAINER_OF(base, struct pmu, base);
+	struct interval all;
 
+	if (!pace_due(&p->pace, in, &all))
+		return;
 	for (size_t i = 0; i < p->cores; i++)
-		core_counters_collect(p->core[i], in, w);
+		core_counters_collect(p->core[i], &all, w);
 	for (size_t i = 0; i < p->asked_len; i++)
 		if (p->asked[i].group)
-			collect_asked(&p->asked[i], in, w);
+			collect_asked(&p->asked[i], &all, w);
 }
 
 /* A total is one of the whole window or none. */
@@ -299,6 +305,13 @@ static void pmu_summary(struct probe *base, struct run_summary *s)
 	}
 }
 
+/* Metrics of the fixed counter registers are 8-bit fractions: they are read every few seconds at
+ * least (reference: the kernel's topdown.txt). */
+static void pmu_slow(struct probe *base, unsigned int divisor)
+{
+	CONTAINER_OF(base, struct pmu, base)->pace.divisor = divisor < SLOWEST ? divisor : SLOWEST;
+}
+
 static void pmu_free(struct probe *base)
 {
 	struct pmu *p = CONTAINER_OF(base, struct pmu, base);
@@ -326,6 +339,9 @@ struct probe *pmu_probe(const struct pmu_conf *conf)
 	for (size_t i = 0; i < conf->events_len; i++)
 		open_asked(p, &p->asked[i], conf->events[i], cpus, cpus_len);
 	p->base = (struct probe){.name = "pmu",
+				 .budget = PROBE_COUNTING_BUDGET,
+				 .expense = "counting hardware events",
+				 .slow = pmu_slow,
 				 .declare = pmu_declare,
 				 .begin = pmu_begin,
 				 .collect = pmu_collect,

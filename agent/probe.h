@@ -30,7 +30,19 @@ struct interval {
 	int64_t t0_ns; /* realtime at the begin */
 	int64_t dt_ns; /* boot time between the two collections */
 	bool measured; /* inside the measured window */
+	bool edge;     /* the last one of its phase: everything must be taken now */
 };
+
+/* Which intervals a probe takes that reads every n-th only; an interval that it takes then covers
+ * those before it. */
+struct pace {
+	unsigned int divisor; /* 1: all */
+	unsigned int skipped;
+	int64_t t0_ns, dt_ns; /* of those */
+};
+void pace_begin(struct pace *p, unsigned int divisor);
+/* True: take now, *ret is the interval since the last time. */
+bool pace_due(struct pace *p, const struct interval *in, struct interval *ret);
 
 /* What a probe says about a run when it ends; measured window only. */
 struct run_summary {
@@ -45,8 +57,19 @@ struct run_summary {
 void run_summary_missed(struct run_summary *s, uint64_t series, uint64_t missed);
 void run_summary_done(struct run_summary *s);
 
+/* What a probe costs beside the loop thread's time in its callbacks. Totals that only grow. */
+struct probe_cost {
+	int64_t threads_ns; /* CPU time of threads of its own */
+	int64_t kernel_ns;  /* estimated time in the kernel on the probe's behalf; -1: not known */
+};
+
+/* Budgets, part of one CPU. */
+#define PROBE_COUNTING_BUDGET 0.001
+
 struct probe {
 	const char *name;
+	double budget;	     /* CPU that the agent may spend on it, part of one CPU; 0: no limit */
+	const char *expense; /* what that is, for people: "sampling" */
 	void (*declare)(struct probe *p, struct series_list *l);
 	/* Forget what has accumulated: the run begins now. May be NULL. */
 	void (*begin)(struct probe *p);
@@ -55,5 +78,9 @@ struct probe {
 	 * before RUN_END. May be NULL. */
 	void (*finish)(struct probe *p, struct record_writer *w, uint64_t *last_series);
 	void (*summary)(struct probe *p, struct run_summary *s); /* may be NULL */
+	/* Measure at 1/divisor of the full rate from now on: 1 before `begin`, doubled each time
+	 * that the budget is exceeded. NULL: no rate to lower. */
+	void (*slow)(struct probe *p, unsigned int divisor);
+	void (*cost)(struct probe *p, struct probe_cost *ret); /* may be NULL: nothing */
 	void (*free)(struct probe *p);
 };

@@ -285,7 +285,7 @@ void session_tick(struct session *s)
 	if (!session_running(s))
 		return;
 	record_begin(&s->w);
-	sampler_collect(s->sampler, s->phase == PHASE_MEASURED, &s->w);
+	sampler_collect(s->sampler, s->phase == PHASE_MEASURED, false, &s->w);
 	append(s);
 }
 
@@ -295,7 +295,7 @@ void session_measure(struct session *s)
 		return;
 	CHECK(s->phase == PHASE_WARM_UP);
 	record_begin(&s->w);
-	sampler_collect(s->sampler, false, &s->w);
+	sampler_collect(s->sampler, false, true, &s->w);
 	record_item_phase(&s->w, PHASE_MEASURED, clock_realtime_ns());
 	append(s);
 	s->measure_from_ns = clock_boottime_ns();
@@ -307,7 +307,7 @@ void session_measured(struct session *s)
 	if (!session_running(s) || s->phase != PHASE_MEASURED)
 		return;
 	record_begin(&s->w);
-	sampler_collect(s->sampler, true, &s->w);
+	sampler_collect(s->sampler, true, true, &s->w);
 	record_item_phase(&s->w, PHASE_AFTER, clock_realtime_ns());
 	append(s);
 	s->measured_ns = clock_boottime_ns() - s->measure_from_ns;
@@ -393,11 +393,14 @@ static void put_cost(struct strbuf *j, const struct session *s, const struct run
 
 	cost_read(&c);
 	cost_since(&s->cost_begin, &c);
-	strbuf_printf(j,
-		      ",\"cost\":{\"cpu_ns\":%lld,\"measure_cpu_ns\":%lld,\"rss_bytes\":%lld,"
-		      "\"rss_anon_bytes\":%lld,\"ctx_switches\":%lld}",
-		      (long long)c.cpu_ns, (long long)sum->measure_cpu_ns, (long long)c.rss_bytes,
-		      (long long)c.rss_anon_bytes, (long long)c.ctx_switches);
+	strbuf_printf(
+		j,
+		",\"cost\":{\"cpu_ns\":%lld,\"measure_cpu_ns\":%lld,\"rss_bytes\":%lld,"
+		"\"rss_anon_bytes\":%lld,\"ctx_switches\":%lld,\"elapsed_ns\":%lld,\"probes\":[",
+		(long long)c.cpu_ns, (long long)sum->measure_cpu_ns, (long long)c.rss_bytes,
+		(long long)c.rss_anon_bytes, (long long)c.ctx_switches, (long long)c.elapsed_ns);
+	sampler_put_costs(s->sampler, j);
+	strbuf_puts(j, "]}");
 }
 
 static void put_run_end(struct session *s, const struct run_end *e, struct strbuf *j)

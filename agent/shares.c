@@ -12,7 +12,7 @@
 #define HZ_DEFAULT 199
 #define TOP_MAX	   20	/* commands, symbols and objects that a run keeps */
 #define LOST_MAX   0.01 /* share of samples */
-#define BUDGET	   0.01 /* of one CPU: more, and the rate is halved */
+#define BUDGET	   0.01 /* of one CPU */
 #define TALLY_MAX  4096 /* distinct names; the rest goes to one */
 
 /* Weights by name. */
@@ -38,8 +38,6 @@ struct shares {
 	double *app; /* weight of each application */
 	struct tally commands, symbols, user;
 	struct perf_sampler_counts counts; /* of the window */
-	int64_t cost_ns, window_ns;
-	bool halved;
 };
 
 /* ---- applications ---- */
@@ -196,22 +194,19 @@ static void on_map(void *ctx, const struct perf_mapping *m)
 
 static const struct perf_sampler_ops ops = {on_sample, on_fork, on_comm, on_exit_task, on_map};
 
-static int64_t thread_cpu_ns(void)
+static void shares_slow(struct probe *p, unsigned int divisor)
 {
-	struct timespec ts;
+	struct shares *s = CONTAINER_OF(p, struct shares, base);
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
+	if (s->sampler)
+		perf_sampler_slow(s->sampler, divisor);
 }
 
-/* Above its budget the probe takes fewer samples, and the run says so. */
-static void keep_budget(struct shares *s)
+static void shares_cost(struct probe *p, struct probe_cost *ret)
 {
-	if (s->window_ns < 2 * NS_PER_SEC || (double)s->cost_ns <= BUDGET * (double)s->window_ns)
-		return;
-	(void)perf_sampler_halve(s->sampler);
-	s->halved = true;
-	s->cost_ns = s->window_ns = 0;
+	struct shares *s = CONTAINER_OF(p, struct shares, base);
+
+	ret->kernel_ns = s->sampler ? perf_sampler_kernel_ns(s->sampler) : 0;
 }
 
 /* ---- the probe ---- */
@@ -229,8 +224,6 @@ static void shares_begin(struct probe *p)
 	s->total = s->idle = s->unattributed = s->agent = 0;
 	memset(s->app, 0, s->conf.apps_len * sizeof(*s->app));
 	memset(&s->counts, 0, sizeof(s->counts));
-	s->cost_ns = s->window_ns = 0;
-	s->halved = false;
 	tally_clear(&s->commands);
 	tally_clear(&s->symbols);
 	tally_clear(&s->user);
@@ -240,7 +233,6 @@ static void shares_collect(struct probe *p, const struct interval *i, struct rec
 {
 	struct shares *s = CONTAINER_OF(p, struct shares, base);
 	struct perf_sampler_counts c;
-	int64_t before = thread_cpu_ns();
 
 	(void)w;
 	if (!s->sampler)
@@ -253,9 +245,6 @@ static void shares_collect(struct probe *p, const struct interval *i, struct rec
 		s->counts.lost += c.lost;
 		s->counts.throttled += c.throttled;
 	}
-	s->cost_ns += thread_cpu_ns() - before;
-	s->window_ns += i->dt_ns;
-	keep_budget(s);
 }
 
 /* Without rights: one absent series for each application, or one that stands for all. */
@@ -362,9 +351,6 @@ static void shares_summary(struct probe *p, struct run_summary *sum)
 		marks_add(&sum->marks, "shares-throttled",
 			  "the kernel throttled sampling %llu times",
 			  (unsigned long long)s->counts.throttled);
-	if (s->halved)
-		marks_add(&sum->marks, "shares-rate-halved",
-			  "sampling cost more than 1 %% of a CPU, so its rate was halved");
 }
 
 static void shares_free(struct probe *p)
@@ -387,6 +373,10 @@ struct probe *shares_probe(const struct shares_conf *conf)
 	struct err err;
 
 	s->base = (struct probe){.name = "shares",
+				 .budget = BUDGET,
+				 .expense = "sampling",
+				 .slow = shares_slow,
+				 .cost = shares_cost,
 				 .declare = shares_declare,
 				 .begin = shares_begin,
 				 .collect = shares_collect,

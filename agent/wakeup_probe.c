@@ -116,6 +116,11 @@ static void on_summary(struct probe *p, struct run_summary *s)
 	s->measure_cpu_ns += wakeup_cpu_ns(wp->w) - wp->cpu_ns_begin;
 }
 
+static void on_cost(struct probe *p, struct probe_cost *ret)
+{
+	ret->threads_ns = wakeup_cpu_ns(CONTAINER_OF(p, struct wakeup_probe, p)->w);
+}
+
 static void on_free(struct probe *p)
 {
 	struct wakeup_probe *wp = CONTAINER_OF(p, struct wakeup_probe, p);
@@ -136,6 +141,7 @@ struct probe *wakeup_probe(struct wakeup *w)
 		.begin = on_begin,
 		.collect = on_collect,
 		.summary = on_summary,
+		.cost = on_cost,
 		.free = on_free,
 	};
 	return &wp->p;

@@ -39,15 +39,16 @@ static __always_inline void raise_to(u64 *at, u64 v)
 	}
 }
 
-/* For struct io_hist and struct lock_hist, which have the same members. */
+/* For struct io_hist and struct lock_hist, which have the same members. `count` only grows and the
+ * bucket comes last: the reader looks while they differ from what it has taken. */
 #define HIST_ADD(h, ns)                                                                            \
 	do {                                                                                       \
 		u32 bucket_ = slot_of(ns);                                                         \
 		if (bucket_ < HIST_LEN) {                                                          \
-			__sync_fetch_and_add(&(h)->n[bucket_], 1);                                 \
 			__sync_fetch_and_add(&(h)->count, 1);                                      \
 			__sync_fetch_and_add(&(h)->sum, ns);                                       \
 			raise_to(&(h)->max, ns);                                                   \
 			raise_to(&(h)->min, ~(ns));                                                \
+			__sync_fetch_and_add(&(h)->n[bucket_], 1);                                 \
 		}                                                                                  \
 	} while (0)

@@ -5,6 +5,7 @@
 
 #include "hist.bpf.h"
 #include "io.h"
+#include "io_times.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct gendisk {
@@ -19,15 +20,11 @@ struct request {
 };
 #pragma clang attribute pop
 
-struct times {
-	u64 insert_ns, issue_ns;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, u64);
-	__type(value, struct times);
+	__type(value, struct io_times);
 } inflight SEC(".maps");
 
 /* Filled by the agent: which slot a device's operation has. */
@@ -71,16 +68,15 @@ static __always_inline void count(u32 kind, u32 slot, u64 ns)
 static __always_inline int begin(struct request *rq, bool issued)
 {
 	u64 key = (u64)rq, now = bpf_ktime_get_ns();
-	struct times *have = bpf_map_lookup_elem(&inflight, &key), fresh = {};
+	struct io_times *have = bpf_map_lookup_elem(&inflight, &key), fresh = {};
+	struct io_times *t = have ? have : &fresh;
 	u32 one = 1;
 
-	if (have && issued) {
-		have->issue_ns = now;
-		return 0;
-	}
-	fresh.insert_ns = now;
-	fresh.issue_ns = issued ? now : 0;
-	if (bpf_map_update_elem(&inflight, &key, &fresh, 0)) {
+	if (issued)
+		io_times_issue(t, now);
+	else
+		io_times_insert(t, now);
+	if (!have && bpf_map_update_elem(&inflight, &key, &fresh, 0)) {
 		u64 *full = bpf_map_lookup_elem(&control, &one);
 
 		if (full)
@@ -101,24 +97,50 @@ int BPF_PROG(on_issue, struct request *rq)
 	return begin(rq, 1);
 }
 
+SEC("tp_btf/block_rq_requeue")
+int BPF_PROG(on_requeue, struct request *rq)
+{
+	u64 key = (u64)rq;
+	struct io_times *t = bpf_map_lookup_elem(&inflight, &key);
+
+	if (t)
+		io_times_requeue(t);
+	return 0;
+}
+
+/* A request that became part of another: it never completes. */
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_merge, struct request *rq)
+{
+	u64 key = (u64)rq;
+	struct io_times *t = bpf_map_lookup_elem(&inflight, &key);
+
+	if (t)
+		io_times_free(t);
+	bpf_map_delete_elem(&inflight, &key);
+	return 0;
+}
+
 /* A request that completes in parts is counted at its first part. */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_complete, struct request *rq)
 {
-	u64 key = (u64)rq, now = bpf_ktime_get_ns(), dev;
-	struct times *t = bpf_map_lookup_elem(&inflight, &key);
+	u64 key = (u64)rq, now = bpf_ktime_get_ns(), dev, ns, total_ns;
+	struct io_times *t = bpf_map_lookup_elem(&inflight, &key);
 	struct gendisk *disk;
 	u32 *slot;
 
 	if (!t)
 		return 0;
-	disk = BPF_CORE_READ(rq, q, disk);
-	dev = io_key(BPF_CORE_READ(disk, major), BPF_CORE_READ(disk, first_minor),
-		     rq->cmd_flags & 255);
-	slot = bpf_map_lookup_elem(&slots, &dev);
-	if (slot && *slot < IO_SLOTS && t->issue_ns) {
-		count(0, *slot, now - t->issue_ns);
-		count(IO_QUEUE, *slot, now - t->insert_ns);
+	if (io_times_complete(t, now, &ns, &total_ns)) {
+		disk = BPF_CORE_READ(rq, q, disk);
+		dev = io_key(BPF_CORE_READ(disk, major), BPF_CORE_READ(disk, first_minor),
+			     rq->cmd_flags & 255);
+		slot = bpf_map_lookup_elem(&slots, &dev);
+		if (slot && *slot < IO_SLOTS) {
+			count(0, *slot, ns);
+			count(IO_QUEUE, *slot, total_ns);
+		}
 	}
 	bpf_map_delete_elem(&inflight, &key);
 	return 0;

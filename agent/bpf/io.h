@@ -12,7 +12,9 @@
 
 struct io_hist {
 	unsigned long long n[IO_HIST_LEN];
-	unsigned long long count, sum, max, min; /* min is stored as ~min, so that 0 is none */
+	unsigned long long count;	  /* since the start: never emptied */
+	unsigned long long sum, max, min; /* min is stored as ~min, so that 0 is none */
+	unsigned long long taken;	  /* by the agent, of count */
 };
 
 /* (device number << 8) | operation, the key of the map from requests to slots. */

@@ -5,10 +5,15 @@
 #include "hist.bpf.h"
 #include "lock.h"
 
+/* An entry may outlive its wait (a deletion can fail), so it says itself whether it is in use. */
 struct waiting {
+	u64 lock; /* its address, 0: the entry is free */
 	u64 since_ns;
 	s32 stack;
 };
+
+/* A wait of this length whose task begins another one has ended unseen. */
+#define STALE_NS 1000000000ULL
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -59,15 +64,20 @@ static __always_inline void lose(void)
 SEC("tp_btf/contention_begin")
 int on_begin(u64 *ctx)
 {
-	u64 id = bpf_get_current_pid_tgid();
-	struct waiting w = {};
+	u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	struct waiting *have = bpf_map_lookup_elem(&waiters, &id), fresh = {};
+	struct waiting *w = have ? have : &fresh;
 
-	/* An optimistic mutex begins twice: the first time counts. */
-	if (bpf_map_lookup_elem(&waiters, &id))
+	/* An optimistic mutex begins twice: the first time counts. An interrupt of a waiting task
+	 * may wait, too: that one is not measured. */
+	if (w->lock && (w->lock == ctx[0] || now - w->since_ns < STALE_NS))
 		return 0;
-	w.stack = bpf_get_stackid(ctx, &stacks, 0);
-	w.since_ns = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&waiters, &id, &w, BPF_NOEXIST))
+	if (w->lock)
+		lose();
+	w->stack = bpf_get_stackid(ctx, &stacks, 0);
+	w->since_ns = now;
+	w->lock = ctx[0];
+	if (!have && bpf_map_update_elem(&waiters, &id, &fresh, BPF_NOEXIST))
 		lose();
 	return 0;
 }
@@ -96,9 +106,10 @@ int on_end(u64 *ctx)
 	struct lock_hist *h;
 	u64 *active;
 
-	if (!w)
+	if (!w || w->lock != ctx[0])
 		return 0;
 	ns = bpf_ktime_get_ns() - w->since_ns;
+	w->lock = 0;
 	if (w->stack >= 0)
 		add_caller((u32)w->stack, ns);
 	bpf_map_delete_elem(&waiters, &id);

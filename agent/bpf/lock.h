@@ -13,7 +13,9 @@ struct lock_caller {
 
 struct lock_hist {
 	unsigned long long n[LOCK_HIST_LEN];
-	unsigned long long count, sum, max, min; /* min is stored as ~min */
+	unsigned long long count;	  /* since the start: never emptied */
+	unsigned long long sum, max, min; /* min is stored as ~min, so that 0 is none */
+	unsigned long long taken;	  /* by the agent, of count */
 };
 
 #endif

@@ -40,6 +40,17 @@ def values(items):
     return out
 
 
+def measured_records(records):
+    """Those of one run that lie in the measured window."""
+    inside, out = False, []
+    for r in records:
+        phases = [it["phase"] for k, it, _ in r.items if k == "phase"]
+        if inside:
+            out.append(r)
+        inside = (inside or 2 in phases) and 3 not in phases
+    return out
+
+
 def read_breaches(items):
     read = [b for b in items["breach"] if b["read"]]
     for b in read:

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import agentlib
-from conftest import HOG, values
+from conftest import HOG, measured_records, values
 
 CPU = os.cpu_count() - 1
 
@@ -73,8 +73,19 @@ def test_contended_locks_name_who_wanted_them(tmp_path):
     items = {k: agentlib.items(records, k) for k in ("series", "value")}
     skip_if_absent(items, "lock_wait")
     v = values(items)
-    rates = sorted(((x, caller) for (metric, caller), x in v.items() if metric == "lock_wait_rate"), reverse=True)
+    rates = sorted(((x, caller) for (metric, caller), x in v.items() if metric == "lock_wait_rate" and caller),
+                   reverse=True)
     assert rates, "no caller was named"
-    total = sum(x for x, _ in rates)
+    total = v["lock_wait_rate", None]
     mm = sum(x for x, caller in rates if "mmap" in caller or "munmap" in caller or "fault" in caller or "vm" in caller)
     assert mm > total / 2, rates[:6]
+    # The callers and the rest are all; and they are what the histogram has.
+    for metric in ("lock_wait_rate", "lock_contentions"):
+        assert sum(x for (m, caller), x in v.items() if m == metric and caller) == pytest.approx(v[metric, None])
+    number = next(s["number"] for s in items["series"] if s["metric"] == "lock_wait")
+    hist = agentlib.merge([h["hist"] for h in agentlib.items(measured_records(records), "hist")
+                           if h["series"] == number])
+    seconds = agentlib.items(records, "run_end")[0]["measured_ns"] / 1e9
+    assert v["lock_contentions", None] * seconds == pytest.approx(hist["count"], rel=0.02)
+    assert v["lock_wait_rate", None] * seconds == pytest.approx(
+        sum(lo * n for lo, n in hist["buckets"].items()), rel=0.05)

@@ -62,6 +62,11 @@ def test_a_run_is_whole(tmp_path):
     cost = end["cost"]
     assert 0 < cost["measure_cpu_ns"] < cost["cpu_ns"] < 5e9
     assert 0 < cost["rss_anon_bytes"] <= cost["rss_bytes"] and cost["ctx_switches"] > 2000
+    probes = {p["probe"]: p for p in cost["probes"]}
+    assert probes["wakeup"]["cpu_ns"] == pytest.approx(cost["measure_cpu_ns"], rel=0.2)
+    assert probes["counters"]["budget"] == 0.001 and probes["counters"]["cpu_ns"] > 0
+    assert all(p["divisor"] >= 1 and (p["kernel_ns"] is None or p["kernel_ns"] >= 0) for p in probes.values())
+    assert sum(p["cpu_ns"] for p in probes.values()) < cost["cpu_ns"] < cost["elapsed_ns"] * os.cpu_count()
 
 
 def test_every_period_is_a_sample(tmp_path):
