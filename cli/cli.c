@@ -32,7 +32,7 @@ int cli_print(const struct strbuf *out)
 	return EXIT_DONE;
 }
 
-static int read_all(int fd, const char *path, size_t max, struct strbuf *ret, struct err *reterr)
+int cli_read_fd(int fd, const char *name, size_t max, struct strbuf *ret, struct err *reterr)
 {
 	for (;;) {
 		char buf[65536];
@@ -41,11 +41,11 @@ static int read_all(int fd, const char *path, size_t max, struct strbuf *ret, st
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(reterr, errno, "%s", path);
+			return err_errno(reterr, errno, "%s", name);
 		if (n == 0)
 			return 0;
 		if (ret->len + (size_t)n > max)
-			return err_set(reterr, ERR_LIMIT, "%s is larger than %zu MiB", path,
+			return err_set(reterr, ERR_LIMIT, "%s is larger than %zu MiB", name,
 				       max >> 20);
 		strbuf_add(ret, buf, (size_t)n);
 	}
@@ -57,11 +57,11 @@ int cli_read_file(const char *path, size_t max, struct strbuf *ret, struct err *
 
 	strbuf_add(ret, "", 0);
 	if (!strcmp(path, "-"))
-		return read_all(STDIN_FILENO, "standard input", max, ret, reterr);
+		return cli_read_fd(STDIN_FILENO, "standard input", max, ret, reterr);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(reterr, errno, "%s", path);
-	r = read_all(fd, path, max, ret, reterr);
+	r = cli_read_fd(fd, path, max, ret, reterr);
 	close(fd);
 	return r;
 }

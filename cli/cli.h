@@ -28,5 +28,8 @@ int cli_usage(const char *verb, const struct err *e);
  * status, not silently lost. */
 int cli_print(const struct strbuf *out);
 
+/* Reads to the end, at most `max` bytes; `name` is for messages. */
+int cli_read_fd(int fd, const char *name, size_t max, struct strbuf *ret,
+		struct err *reterr) MUSTCHECK;
 /* Reads a whole file ("-" = stdin) of at most `max` bytes. */
 int cli_read_file(const char *path, size_t max, struct strbuf *ret, struct err *reterr) MUSTCHECK;

@@ -5,6 +5,7 @@
 #include "cli/fetch.h"
 #include "cli/export_formats.h"
 #include "cli/import_args.h"
+#include "cli/input.h"
 #include "cli/sides.h"
 #include "cli/verbs.h"
 
@@ -70,13 +71,13 @@ static int parse(struct export *x, int argc, char **argv, struct err *reterr)
 
 static int read_file(const struct export *x, const char *file, struct runs *ret, struct err *reterr)
 {
-	CLEANUP(strbuf_done) struct strbuf bytes = {0};
+	CLEANUP(input_close) struct input in = {0};
 	struct import_options o = x->import.o;
-	int rc = cli_read_file(file, FILE_BYTES_MAX, &bytes, reterr);
+	int rc = input_open(file, &in, reterr);
 
-	o.source = file;
+	o.source = input_name(file);
 	o.metric = NULL; /* here it chooses, it does not rename */
-	return rc ? rc : fetch_add(bytes.data, bytes.len, &o, ret, reterr);
+	return rc ? rc : fetch_add(in.data, in.len, &o, ret, reterr);
 }
 
 static bool is_selector(const char *word)

@@ -24,8 +24,7 @@ static const char *number(double v, char *buf, size_t cap)
 
 /* ---- NDJSON: run documents, one a line ---- */
 
-static int write_ndjson(const struct runs *rs, const char *metric, struct strbuf *out,
-			struct err *reterr)
+int export_ndjson(const struct runs *rs, const char *metric, struct strbuf *out, struct err *reterr)
 {
 	(void)metric;
 	for (size_t i = 0; i < rs->len; i++) {
@@ -439,7 +438,7 @@ static int write_openmetrics(const struct runs *rs, const char *metric, struct s
 }
 
 const struct export_format export_formats[] = {
-	{"ndjson", "run documents, one a line; rigstat import reads them", write_ndjson},
+	{"ndjson", "run documents, one a line; rigstat import reads them", export_ndjson},
 	{"csv", "a row each run, quantiles as from and to", write_csv},
 	{"hgrm", "HdrHistogram percentiles of one distribution, in ms", write_hgrm},
 	{"hlog", "HdrHistogram log (V2) of distributions, in ns", export_hdr_log},

@@ -13,6 +13,9 @@ struct export_format {
 /* Ended by an entry whose name is NULL. */
 extern const struct export_format export_formats[];
 
+/* Run documents, one a line; `metric` is ignored. */
+int export_ndjson(const struct runs *rs, const char *metric, struct strbuf *out,
+		  struct err *reterr);
 /* HdrHistogram log: a line each distribution (export_hdr.c). */
 int export_hdr_log(const struct runs *rs, const char *metric, struct strbuf *out,
 		   struct err *reterr);

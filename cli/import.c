@@ -16,7 +16,8 @@
 
 #include "cli/client.h"
 #include "cli/import_args.h"
-#include "cli/sides.h"
+#include "cli/import_large.h"
+#include "cli/input.h"
 #include "cli/tar.h"
 #include "cli/verbs.h"
 #include "common/import/gunzip.h"
@@ -145,15 +146,22 @@ static bool mmtests_run(const char *name, char *ret, size_t cap)
 	return *ret != '\0';
 }
 
-static void path_of(const struct import_run *im, const char *name, struct strbuf *out)
+/* `made_here`: the body is run documents (import_large). */
+static void path_of(const struct import_run *im, const char *name, bool made_here,
+		    struct strbuf *out)
 {
+	const struct import_options *o = &im->args.o;
+	struct import_args labels = {.o = {.factors = o->factors,
+					   .tags = o->tags,
+					   .host = o->host,
+					   .experiment = o->experiment}};
 	char run[128];
 
 	strbuf_puts(out, "/api/v1/imports?source=");
 	client_escape(name, out);
 	if (im->dry_run)
 		strbuf_puts(out, "&dry_run=true");
-	import_args_query(&im->args, out);
+	import_args_query(made_here ? &labels : &im->args, out);
 	if (mmtests_run(name, run, sizeof(run)) &&
 	    !labels_get(&im->args.o.factors, "mmtests_run")) {
 		strbuf_puts(out, "&set=mmtests_run%3D");
@@ -162,17 +170,15 @@ static void path_of(const struct import_run *im, const char *name, struct strbuf
 }
 
 /* 429 and 503 mean "later"; anything else from the network ends the command. */
-static int post(struct import_run *im, const char *name, const char *data, size_t len,
-		struct err *reterr)
+static int post_bytes(struct import_run *im, const char *path, const char *data, size_t len,
+		      struct err *reterr)
 {
-	CLEANUP(strbuf_done) struct strbuf path = {0};
 	int rc = 0;
 
-	path_of(im, name, &path);
 	for (int try = 0; try < TRIES; try++) {
 		CLEANUP(client_answer_done) struct client_answer answer = {0};
 		struct client_call call = {.server = im->server,
-					   .path = path.data,
+					   .path = path,
 					   .method = "POST",
 					   .content_type = "application/octet-stream",
 					   .body = data,
@@ -188,6 +194,20 @@ static int post(struct import_run *im, const char *name, const char *data, size_
 		(void)poll(NULL, 0, 500 << try);
 	}
 	return rc;
+}
+
+static int post(struct import_run *im, const char *name, const char *data, size_t len,
+		struct err *reterr)
+{
+	CLEANUP(strbuf_done) struct strbuf path = {0}, documents = {0};
+	bool large = len > IMPORT_BODY_MAX;
+	int rc = large ? import_large(name, data, len, &im->args, &documents, reterr) : 0;
+
+	if (rc)
+		return rc;
+	path_of(im, name, large, &path);
+	return large ? post_bytes(im, path.data, documents.data, documents.len, reterr)
+		     : post_bytes(im, path.data, data, len, reterr);
 }
 
 /* The server refused this file (go on), or there is no server (stop)? */
@@ -261,11 +281,12 @@ static void import_tar(struct import_run *im, const char *name, const char *data
 
 static void import_file(struct import_run *im, const char *path, bool found)
 {
-	CLEANUP(strbuf_done) struct strbuf bytes = {0}, plain = {0};
-	const char *name = strcmp(path, "-") ? path : "standard input";
+	CLEANUP(strbuf_done) struct strbuf plain = {0};
+	CLEANUP(input_close) struct input bytes = {0};
+	const char *name = input_name(path);
 	struct err err;
 
-	if (cli_read_file(path, FILE_BYTES_MAX, &bytes, &err)) {
+	if (input_open(path, &bytes, &err)) {
 		complain(im, err.text);
 		return;
 	}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/import_args.h"
+#include "cli/input.h"
 #include "cli/sides.h"
 #include "cli/verbs.h"
 #include "common/parse.h"
@@ -364,15 +365,15 @@ static int parse(struct show *s, int argc, char **argv, struct err *reterr)
 static int show_file(const struct show *s, const char *file, json_t *list, struct strbuf *out,
 		     struct err *reterr)
 {
-	CLEANUP(strbuf_done) struct strbuf bytes = {0};
+	CLEANUP(input_close) struct input in = {0};
 	struct import_options o = s->import.o;
 	struct import_result result = {0};
-	int rc = cli_read_file(file, FILE_BYTES_MAX, &bytes, reterr);
+	int rc = input_open(file, &in, reterr);
 
 	if (rc)
 		return rc;
-	o.source = strcmp(file, "-") ? file : "standard input";
-	rc = import_bytes(bytes.data, bytes.len, &o, &result, reterr);
+	o.source = input_name(file);
+	rc = import_bytes(in.data, in.len, &o, &result, reterr);
 	if (!rc && s->json)
 		json_array_append_new(list, result_json(file, &result));
 	else if (!rc)

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "cli/cli.h"
 #include "cli/fetch.h"
+#include "cli/input.h"
 
 void sides_done(struct sides *s)
 {
@@ -19,16 +19,15 @@ void sides_done(struct sides *s)
 static int read_one(const char *path, const struct side_request *rq,
 		    const struct import_options *base, struct runs *ret, struct err *reterr)
 {
-	CLEANUP(strbuf_done) struct strbuf text = {0};
+	CLEANUP(input_close) struct input in = {0};
 	struct import_options o = *base;
-	int r = cli_read_file(path, FILE_BYTES_MAX, &text, reterr);
+	int r = input_open(path, &in, reterr);
 
 	if (r < 0)
 		return r;
-	o.source = path;
+	o.source = input_name(path);
 	o.factors = rq->factors;
-	return fetch_add(text.data, text.len, &o, ret,
-			 reterr); /* the text names the file already */
+	return fetch_add(in.data, in.len, &o, ret, reterr); /* the text names the file already */
 }
 
 /* "before.txt" for one file, "before-1.txt and 3 more" for several. */

@@ -6,9 +6,6 @@
 #include "common/import/import.h"
 
 #define SIDES_MAX 6
-/* One file of runs at most. */
-#define FILE_BYTES_MAX ((size_t)512 << 20)
-
 /* What was asked for one side: files (offline) or one selector (server), and factor levels. */
 struct side_request {
 	const char **files; /* borrowed from argv */

@@ -2,21 +2,16 @@
 /* cyclictest -v: every sample, as "thread:cycle:latency". A cycle number that is missing is a
  * sample that was lost on the way out, and is counted. */
 #include "common/import/formats.h"
+#include "common/import/tally.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define THREADS_MAX 4096
 
-struct sample {
-	uint32_t thread;
-	int64_t value;
-};
-
 struct verbose {
 	struct scan scan;
-	struct sample *v;
-	size_t len, cap;
+	struct tally tally;	      /* key: the thread */
 	uint64_t cycles[THREADS_MAX]; /* last number + 1 */
 	uint64_t counts[THREADS_MAX];
 };
@@ -44,43 +39,27 @@ static int add_sample(struct verbose *t, uint64_t thread, uint64_t cycle, int64_
 				  cycle, thread, t->cycles[thread] - 1);
 	t->cycles[thread] = cycle + 1;
 	t->counts[thread]++;
-	GROW(t->v, t->len, t->cap);
-	t->v[t->len++] = (struct sample){(uint32_t)thread, value};
+	tally_add(&t->tally, (uint32_t)thread, value);
 	return 0;
 }
 
-static int by_thread_and_value(const void *a, const void *b)
-{
-	const struct sample *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return (x->value > y->value) - (x->value < y->value);
-}
-
-/* One thread's samples, sorted. */
-static int add_thread(const struct verbose *t, struct run *r, const struct sample *v, size_t n,
+/* One thread's values in order. */
+static int add_thread(const struct verbose *t, struct run *r, const struct tally_entry *v, size_t n,
 		      int64_t unit, struct err *reterr)
 {
 	struct series *s = import_hist(r, "wakeup_latency", "cyclictest", unit);
 	char label[16];
-	size_t k;
 
-	(void)snprintf(label, sizeof(label), "%" PRIu32, v[0].thread);
+	(void)snprintf(label, sizeof(label), "%" PRIu32, v[0].key);
 	labels_set(&s->labels, "thread", label);
 	s->omission = OMISSION_SKIPS_MISSED;
 	s->hist.scheme = HIST_LINEAR;
 	s->hist.width = unit;
-	for (size_t i = 0; i < n; i = k) {
-		int rc;
-
-		for (k = i; k < n && v[k].value == v[i].value;)
-			k++;
-		rc = import_bucket(&s->hist, v[i].value, unit, k - i, reterr);
-		if (rc)
+	for (size_t i = 0; i < n; i++) {
+		if (import_bucket(&s->hist, v[i].value, unit, v[i].n, reterr))
 			return err_prefix(reterr, "%s: thread %s: ", t->scan.source, label);
 	}
-	s->hist.lost = t->cycles[v[0].thread] - t->counts[v[0].thread];
+	s->hist.lost = t->cycles[v[0].key] - t->counts[v[0].key];
 	s->hist.has_min = !__builtin_mul_overflow(v[0].value, unit, &s->hist.min);
 	s->hist.has_max = !__builtin_mul_overflow(v[n - 1].value, unit, &s->hist.max);
 	return 0;
@@ -96,7 +75,7 @@ static int read_samples(struct verbose *t, struct err *reterr)
 	while (!rc && scan_line(&t->scan, &line))
 		if (parse_line(line, &thread, &cycle, &value))
 			rc = add_sample(t, thread, cycle, value, reterr);
-	if (!rc && !t->len)
+	if (!rc && !t->tally.len)
 		return err_set(reterr, ERR_INVALID, "%s: no line \"thread:cycle:latency\"",
 			       t->scan.source);
 	return rc;
@@ -108,20 +87,18 @@ static int verbose_read(const char *data, size_t len, const struct import_option
 	struct verbose *t = xcalloc(1, sizeof(*t));
 	struct run *r = import_run(ret, o);
 	int64_t unit;
-	size_t k;
+	size_t end;
 	int rc = import_unit(r, o, 0, NS_PER_US,
 			     "cyclictest's default; with -N it prints nanoseconds", &unit, reterr);
 
 	scan_init(&t->scan, data, len, o);
 	rc = rc ? rc : read_samples(t, reterr);
-	if (!rc)
-		qsort(t->v, t->len, sizeof(*t->v), by_thread_and_value);
-	for (size_t i = 0; !rc && i < t->len; i = k) {
-		for (k = i; k < t->len && t->v[k].thread == t->v[i].thread;)
-			k++;
-		rc = add_thread(t, r, t->v + i, k - i, unit, reterr);
+	tally_settle(&t->tally);
+	for (size_t i = 0; !rc && i < t->tally.len; i = end) {
+		end = tally_key_end(&t->tally, i);
+		rc = add_thread(t, r, t->tally.v + i, end - i, unit, reterr);
 	}
-	free(t->v);
+	tally_done(&t->tally);
 	free(t);
 	return rc;
 }

@@ -6,6 +6,7 @@
  * { u32 cpu; struct timespec ts; u64 value }, 28 bytes on a 64-bit box. */
 #include "common/import/formats.h"
 #include "common/import/json.h"
+#include "common/import/tally.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -120,20 +121,6 @@ static int results_sniff(const char *data, size_t len)
 
 /* ---- samples.raw ---- */
 
-struct sample {
-	uint32_t cpu;
-	int64_t value;
-};
-
-static int by_cpu_and_value(const void *a, const void *b)
-{
-	const struct sample *x = a, *y = b;
-
-	if (x->cpu != y->cpu)
-		return x->cpu < y->cpu ? -1 : 1;
-	return (x->value > y->value) - (x->value < y->value);
-}
-
 static uint64_t little_endian(const char *p, size_t bytes)
 {
 	uint64_t v = 0;
@@ -149,31 +136,27 @@ static bool plausible_record(const char *p)
 	       little_endian(p + 4, 8) < (uint64_t)1 << 34;
 }
 
-/* Series of one CPU from its sorted samples. */
-static int samples_of_cpu(struct run *r, const struct sample *v, size_t n, int64_t unit,
+/* Series of one CPU from its values in order. */
+static int samples_of_cpu(struct run *r, const struct tally_entry *v, size_t n, int64_t unit,
 			  struct err *reterr)
 {
 	struct series *s = import_hist(r, "wakeup_latency", "jitterdebugger", unit);
 	struct hist *h = &s->hist;
 	bool sum_lost = false;
 	char label[16];
-	size_t k;
 
-	(void)snprintf(label, sizeof(label), "%" PRIu32, v[0].cpu);
+	(void)snprintf(label, sizeof(label), "%" PRIu32, v[0].key);
 	labels_set(&s->labels, "cpu", label);
 	s->omission = OMISSION_KEEPS_DEADLINES;
 	h->scheme = HIST_LINEAR;
 	h->width = unit;
-	for (size_t i = 0; i < n; i = k) {
+	for (size_t i = 0; i < n; i++) {
 		int64_t part;
-		int rc;
+		int rc = import_bucket(h, v[i].value, unit, v[i].n, reterr);
 
-		for (k = i; k < n && v[k].value == v[i].value;)
-			k++;
-		rc = import_bucket(h, v[i].value, unit, k - i, reterr);
 		if (rc)
 			return rc;
-		sum_lost |= __builtin_mul_overflow(v[i].value * unit, (int64_t)(k - i), &part) ||
+		sum_lost |= __builtin_mul_overflow(v[i].value * unit, (int64_t)v[i].n, &part) ||
 			    __builtin_add_overflow(h->sum, part, &h->sum);
 	}
 	h->has_sum = !sum_lost;
@@ -184,25 +167,27 @@ static int samples_of_cpu(struct run *r, const struct sample *v, size_t n, int64
 	return 0;
 }
 
-static int samples_to_run(struct sample *v, size_t n, const struct import_options *o,
-			  struct runs *ret, struct err *reterr)
+/* Keys are CPUs. */
+static int samples_to_run(struct tally *t, const struct import_options *o, struct runs *ret,
+			  struct err *reterr)
 {
 	struct run *r = import_run(ret, o);
 	int64_t unit;
-	size_t k;
+	size_t end;
 	int rc = import_unit(r, o, 0, NS_PER_US,
 			     "jitterdebugger's default; with -N it is nanoseconds", &unit, reterr);
 
-	qsort(v, n, sizeof(*v), by_cpu_and_value);
-	for (size_t i = 0; !rc && i < n; i = k) {
-		for (k = i; k < n && v[k].cpu == v[i].cpu;)
-			k++;
-		if (v[k - 1].value > INT64_MAX / unit - 1 || v[i].value < 0)
+	tally_settle(t);
+	for (size_t i = 0; !rc && i < t->len; i = end) {
+		const struct tally_entry *v = t->v + i;
+
+		end = tally_key_end(t, i);
+		if (t->v[end - 1].value > INT64_MAX / unit - 1 || v->value < 0)
 			return err_set(reterr, ERR_INVALID,
 				       "%s: a sample of cpu %" PRIu32
 				       " is negative or longer than 292 years",
-				       import_source(o), v[i].cpu);
-		rc = samples_of_cpu(r, v + i, k - i, unit, reterr);
+				       import_source(o), v->key);
+		rc = samples_of_cpu(r, v, end - i, unit, reterr);
 	}
 	return rc;
 }
@@ -211,7 +196,7 @@ static int raw_read(const char *data, size_t len, const struct import_options *o
 		    struct err *reterr)
 {
 	size_t n = len / RECORD_BYTES;
-	struct sample *v;
+	struct tally t = {0};
 	int rc;
 
 	if (len % RECORD_BYTES || !n)
@@ -220,23 +205,21 @@ static int raw_read(const char *data, size_t len, const struct import_options *o
 			"%s: %zu bytes are not a whole number of records of %d bytes: cut off, or "
 			"from a 32-bit box",
 			import_source(o), len, RECORD_BYTES);
-	v = xcalloc(n, sizeof(*v));
 	for (size_t i = 0; i < n; i++) {
 		const char *p = data + i * RECORD_BYTES;
 
 		if (!plausible_record(p)) {
-			free(v);
+			tally_done(&t);
 			return err_set(
 				reterr, ERR_INVALID,
 				"%s: record %zu (byte %zu) has an impossible cpu or time: not a "
 				"samples.raw of a little-endian 64-bit box",
 				import_source(o), i + 1, i * RECORD_BYTES);
 		}
-		v[i].cpu = (uint32_t)little_endian(p, 4);
-		v[i].value = (int64_t)little_endian(p + 20, 8);
+		tally_add(&t, (uint32_t)little_endian(p, 4), (int64_t)little_endian(p + 20, 8));
 	}
-	rc = samples_to_run(v, n, o, ret, reterr);
-	free(v);
+	rc = samples_to_run(&t, o, ret, reterr);
+	tally_done(&t);
 	return rc;
 }
 
@@ -252,7 +235,7 @@ static int raw_sniff(const char *data, size_t len)
 
 /* ---- the CSV of jittersamples: "cpu;seconds.nanoseconds;value" ---- */
 
-static bool csv_sample(struct span line, struct sample *ret)
+static bool csv_sample(struct span line, struct tally_entry *ret)
 {
 	struct span cpu, time, value;
 	double seconds;
@@ -262,43 +245,42 @@ static bool csv_sample(struct span line, struct sample *ret)
 	    !span_field(&line, ';', &value) || line.p || !span_u64(cpu, &id) || id >= CPU_MAX ||
 	    !span_double(time, &seconds) || !span_i64(value, &ret->value))
 		return false;
-	ret->cpu = (uint32_t)id;
+	ret->key = (uint32_t)id;
 	return true;
 }
 
 static int samples_csv_read(const char *data, size_t len, const struct import_options *o,
 			    struct runs *ret, struct err *reterr)
 {
-	struct sample *v = NULL;
-	size_t n = 0, cap = 0;
+	struct tally t = {0};
 	struct span line;
 	struct scan s;
 	int rc = 0;
 
 	scan_init(&s, data, len, o);
 	while (!rc && scan_line(&s, &line)) {
-		struct sample one;
+		struct tally_entry one;
 
 		if (!span_trim(line).len)
 			continue;
 		if (!csv_sample(line, &one))
 			rc = scan_error(&s, line.p, reterr,
 					"not \"cpu;seconds.nanoseconds;value\"");
-		GROW(v, n, cap);
-		v[n++] = one;
+		else
+			tally_add(&t, one.key, one.value);
 	}
-	if (!rc && !n)
+	if (!rc && !t.len)
 		rc = err_set(reterr, ERR_INVALID, "%s: no samples", s.source);
 	if (!rc)
-		rc = samples_to_run(v, n, o, ret, reterr);
-	free(v);
+		rc = samples_to_run(&t, o, ret, reterr);
+	tally_done(&t);
 	return rc;
 }
 
 static int samples_csv_sniff(const char *data, size_t len)
 {
 	struct span line, head = sniff_head(data, len);
-	struct sample sample;
+	struct tally_entry sample;
 	struct scan s;
 
 	scan_init(&s, head.p, head.len, NULL);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """rigstat show, import and export: offline, and with a server."""
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import re
 import subprocess
 import tarfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +178,32 @@ def test_import_dry_run_stores_nothing(api):  # noqa: F811
     assert doc["dry_run"] and doc["format"] == "rt-tests-json"
     assert done.stderr.decode().startswith("would import 1 file")
     assert api.get("/runs", {"q": "experiment=cli-dry"})["items"] == []
+
+
+def test_import_larger_than_the_server_takes(api, tmp_path):  # noqa: F811
+    """Above 32 MiB the runs are made here: same figures, and the run says that the original is not kept."""
+    block = "".join(f"{k % 4};{k}.{k % 997:09d};{k % 97}\n" for k in range(97 * 4 * 100)).encode()
+    times = (33 << 20) // len(block) + 1
+    big = tmp_path / "big <b>.csv"
+    big.write_bytes(block * times)
+    rigstat("import", "--experiment", "cli-big", "--set", "box=a", "--unit", "ns", "--format", "jitterdebugger-csv",
+            big, server=api)
+    exported = json.loads(rigstat("export", "experiment=cli-big,box=a", server=api).stdout)
+    note = next(n for n in exported["notes"] if n["code"] == "original-not-kept")
+    assert hashlib.sha256(big.read_bytes()).hexdigest() in note["text"]
+    assert [s["hist"]["count"] for s in exported["series"]] == [times * 9700] * 4
+    done = rigstat("import", "--experiment", "cli-big", "--set", "box=a", "--unit", "ns", big, server=api)
+    assert "0 files (0 runs), 1 already there" in done.stderr.decode()
+
+
+def test_a_file_that_is_cut_off_while_it_is_read_ends_with_a_message(tmp_path):
+    path = tmp_path / "shrinks.csv"
+    path.write_bytes(b"0;1.5;7\n" * (8 << 20))
+    p = subprocess.Popen([RIGSTAT, "show", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until("the file is mapped", lambda: "shrinks.csv" in Path(f"/proc/{p.pid}/maps").read_text())
+    os.truncate(path, 4096)
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 4 and b"was cut off" in err and not out, (p.returncode, out, err)
 
 
 def test_import_folder_and_archives(api, tmp_path):  # noqa: F811
