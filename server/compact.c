@@ -10,6 +10,7 @@
 
 #define JOBS_MAX	2
 #define QUERY_MS	20000
+#define RETAIN_MS	120000
 #define SILENT_TICKS	60  /* how often silent runs are looked for, in seconds */
 #define PARTITION_TICKS 600 /* and partitions made ahead and old ones dropped */
 
@@ -35,6 +36,7 @@ static bool is_for_later(const struct compact *c, const struct run_key *key)
 }
 
 static void look(struct compact *c);
+static void retain(struct compact *c);
 
 /* Starts what was found; looks again when there is nothing left. */
 static void go_on(struct compact *c)
@@ -116,14 +118,36 @@ static void on_housekeeping(void *ctx, const struct db_result *res, const struct
 		log_warn("compact: %s: %s", what, err->text);
 }
 
+/* Piece by piece until nothing is due: each has short locks of its own. */
+static void on_retained(void *ctx, const struct db_result *res, const struct err *err)
+{
+	struct compact *c = ctx;
+
+	c->retaining = false;
+	if (err)
+		log_warn("compact: retention: %s", err->text);
+	else if (db_i64(res, 0, 0) > 0)
+		retain(c);
+}
+
+static void retain(struct compact *c)
+{
+	const struct retention *k = &c->keep;
+
+	if (c->retaining || c->stopping)
+		return;
+	c->retaining = true;
+	db_query(c->db, DB_INGEST, &Q_COMPACT_RETAIN,
+		 (const struct db_param[]){P_I64(k->samples_days), P_I64(k->minutes_days),
+					   P_I64(k->watch_days), P_I64(k->runs_days)},
+		 4, RETAIN_MS, &c->pending, on_retained, c);
+}
+
 static void housekeep(struct compact *c)
 {
-	const struct db_param keep[] = {P_I64(c->keep_days)};
-
 	db_query(c->db, DB_INGEST, &Q_COMPACT_PARTITIONS, NULL, 0, QUERY_MS, &c->pending,
 		 on_housekeeping, (void *)(uintptr_t) "partitions");
-	db_query(c->db, DB_INGEST, &Q_COMPACT_RETAIN, keep, 1, QUERY_MS, &c->pending,
-		 on_housekeeping, (void *)(uintptr_t) "retention");
+	retain(c);
 }
 
 void compact_tick(struct compact *c)
@@ -139,11 +163,11 @@ void compact_tick(struct compact *c)
 	look(c);
 }
 
-struct compact *compact_new(struct db *db, struct work_pool *work, int64_t keep_days)
+struct compact *compact_new(struct db *db, struct work_pool *work, const struct retention *keep)
 {
 	struct compact *c = xcalloc(1, sizeof(*c));
 
-	c->keep_days = keep_days;
+	c->keep = *keep;
 	c->db = db;
 	c->work = work;
 	c->later = xcalloc(LATER_MAX, sizeof(*c->later));

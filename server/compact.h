@@ -5,15 +5,13 @@
  * every second and soon after ingest. Loop thread; the arithmetic runs in the thread pool. */
 #pragma once
 
-#include "common/base.h"
+#include "server/retention.h"
 
 struct compact;
 struct db;
 struct work_pool;
 
-/* keep_days: how long single intervals and watch runs are kept, 0 = for ever. Totals, minutes and
- * values of measured runs always stay. */
-struct compact *compact_new(struct db *db, struct work_pool *work, int64_t keep_days);
+struct compact *compact_new(struct db *db, struct work_pool *work, const struct retention *keep);
 /* About once a second. */
 void compact_tick(struct compact *c);
 /* Drops what is not committed; before db_close. */

@@ -33,7 +33,7 @@ struct job {
 struct compact {
 	struct db *db;
 	struct work_pool *work;
-	int64_t keep_days;
+	struct retention keep;
 	struct pending_list pending;
 	struct job *jobs;
 	struct run_key
@@ -43,7 +43,7 @@ struct compact {
 	struct run_key found[CANDIDATES_MAX]; /* to be packed, from next_found on */
 	int64_t found_ns[CANDIDATES_MAX];
 	size_t n_found, next_found;
-	bool looking, stopping;
+	bool looking, retaining, stopping;
 	unsigned int ticks;
 	struct compact_stats stats;
 };

@@ -35,9 +35,11 @@ static const char usage[] =
 	"start\n"
 	"  --anonymous read     reading needs no token\n"
 	"  --tls-cert FILE, --tls-key FILE   PEM; serve HTTPS\n"
-	"  --keep-days N        drop single intervals and watch runs after N days; totals, "
-	"minutes\n"
-	"                       and values of measured runs stay (default: keep everything)\n"
+	"  --keep-days N        drop single intervals and watch runs after N days\n"
+	"  --keep-minutes N     drop the minutes of runs after N days\n"
+	"  --keep-runs N        drop measured and imported runs after N days; their values\n"
+	"                       stay in the trends (default of all three: keep everything;\n"
+	"                       runs of a pinned comparison always stay)\n"
 	"  --reuse-port         let several servers share the port (with --database)\n"
 	"  --web-dir DIR        serve the pages from DIR instead of the built-in ones\n"
 	"  --log-level LEVEL    error, warning, info (default), debug\n"
@@ -282,6 +284,8 @@ enum {
 	TLS_CERT,
 	TLS_KEY,
 	KEEP_DAYS,
+	KEEP_MINUTES,
+	KEEP_RUNS,
 	NAME,
 	SCOPES,
 	HOST,
@@ -301,6 +305,8 @@ static const struct option option_table[] = {
 	{"tls-cert", required_argument, NULL, TLS_CERT},
 	{"tls-key", required_argument, NULL, TLS_KEY},
 	{"keep-days", required_argument, NULL, KEEP_DAYS},
+	{"keep-minutes", required_argument, NULL, KEEP_MINUTES},
+	{"keep-runs", required_argument, NULL, KEEP_RUNS},
 	{"name", required_argument, NULL, NAME},
 	{"scopes", required_argument, NULL, SCOPES},
 	{"host", required_argument, NULL, HOST},
@@ -308,6 +314,16 @@ static const struct option option_table[] = {
 	{"version", no_argument, NULL, VERSION},
 	{0},
 };
+
+static int64_t days(const char *text)
+{
+	int64_t n;
+
+	if (parse_i64(text, &n, NULL) < 0 || n < 1 || n > 36500)
+		wrong_use("--keep-days, --keep-minutes and --keep-runs are numbers of days from 1 "
+			  "to 36500");
+	return n;
+}
 
 static void parse_option(int c, struct options *o, enum log_level *level)
 {
@@ -331,9 +347,13 @@ static void parse_option(int c, struct options *o, enum log_level *level)
 			wrong_use("--log-level is error, warning, info or debug");
 		break;
 	case KEEP_DAYS:
-		if (parse_i64(optarg, &o->server.keep_days, NULL) < 0 || o->server.keep_days < 1 ||
-		    o->server.keep_days > 36500)
-			wrong_use("--keep-days is a number from 1 to 36500");
+		o->server.keep.samples_days = o->server.keep.watch_days = days(optarg);
+		break;
+	case KEEP_MINUTES:
+		o->server.keep.minutes_days = days(optarg);
+		break;
+	case KEEP_RUNS:
+		o->server.keep.runs_days = days(optarg);
 		break;
 	case ANONYMOUS:
 		if (strcmp(optarg, "read") != 0)

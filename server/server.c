@@ -183,7 +183,7 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 	p.server.db = db_new(&p.loop, &db);
 	p.server.ingest = ingest_new(p.server.db, NULL, NULL);
 	p.server.auth = auth_new(p.server.db, tokens_exist, options->anonymous_read);
-	p.server.compact = compact_new(p.server.db, p.server.work, options->keep_days);
+	p.server.compact = compact_new(p.server.db, p.server.work, &options->keep);
 	db_start(p.server.db);
 	start_handles(&p);
 	say_ready(&p);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/err.h"
+#include "server/retention.h"
 
 struct auth;
 struct compact;
@@ -18,7 +19,7 @@ struct server_options {
 	const char *embedded_dir; /* private PostgreSQL here, or NULL */
 	const char *web_dir;	  /* serve pages from here instead of the embedded ones, or NULL */
 	bool reuse_port;
-	int64_t keep_days;		/* of single intervals and watch runs, 0 = for ever */
+	struct retention keep;
 	bool anonymous_read;		/* reading needs no token */
 	const char *tls_cert, *tls_key; /* PEM text, NULL = plain HTTP */
 };
