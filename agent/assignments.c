@@ -2,15 +2,14 @@
 #include "agent/assignments.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "agent/assignment.h"
-#include "agent/curlloop.h"
 #include "agent/facts.h"
 #include "agent/run_logs.h"
+#include "agent/serverlink.h"
 #include "agent/workload.h"
 #include "common/check.h"
 #include "common/ini.h"
@@ -41,13 +40,12 @@ struct assignments {
 	uv_loop_t *loop;
 	const struct agent_conf *conf;
 	char *const *options;
-	struct curlloop *curl;
+	struct serverlink *link;
 	uv_timer_t timer;
 	enum state state;
 	uint64_t rest_ms;
-	bool in_flight; /* a request has not been answered ... */
-	bool is_final;	/* ... and it is the final report */
-	bool hold;	/* quiet: do not ask */
+	bool is_final; /* the request in flight is the final report */
+	bool hold;     /* quiet: do not ask */
 
 	/* what is being carried out */
 	int64_t id;
@@ -57,8 +55,7 @@ struct assignments {
 	const char *outcome; /* "done", "failed", "refused", "cancelled" */
 	char text[TEXT_MAX];
 
-	struct strbuf url, body;
-	char auth[600];
+	struct strbuf path, body;
 };
 
 static void ask(struct assignments *a);
@@ -83,58 +80,11 @@ static uint64_t next_rest(struct assignments *a)
 
 /* ---- requests ---- */
 
-/* The token file is read each time: a new one counts at once. */
-static void put_auth(struct assignments *a)
-{
-	char token[512];
-	ssize_t n = -1;
-	int fd;
-
-	*a->auth = '\0';
-	if (!a->conf->token_file)
-		return;
-	fd = open(a->conf->token_file, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, token, sizeof(token) - 1);
-		close(fd);
-	}
-	token[n > 0 ? n : 0] = '\0';
-	token[strcspn(token, "\r\n \t")] = '\0';
-	snprintf(a->auth, sizeof(a->auth), "Authorization: Bearer %s", token);
-	explicit_bzero(token, sizeof(token));
-}
-
 static void send_request(struct assignments *a, const char *method, int64_t timeout_ns,
 			 void (*on_answer)(void *user, const struct http_answer *answer))
 {
-	static const char type[] = "Content-Type: application/json";
-	const char *headers[3] = {0};
-	struct http_request r = {
-		.method = method, .url = a->url.data, .headers = headers, .timeout_ns = timeout_ns};
-	struct transport *t = curlloop_transport(a->curl);
-	size_t n = 0;
-
-	put_auth(a);
-	if (*a->auth)
-		headers[n++] = a->auth;
-	if (a->body.len) {
-		headers[n++] = type;
-		r.body = a->body.data;
-		r.body_len = a->body.len;
-	}
-	a->in_flight = true;
-	t->send(t, &r, on_answer, a);
-}
-
-static void put_escaped(struct strbuf *out, const char *s)
-{
-	for (; *s; s++) {
-		if ((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') ||
-		    strchr("-._~", *s))
-			strbuf_putc(out, *s);
-		else
-			strbuf_printf(out, "%%%02X", (unsigned char)*s);
-	}
+	serverlink_send(a->link, method, a->path.data, a->body.len ? &a->body : NULL, timeout_ns,
+			on_answer, a);
 }
 
 /* ---- the child ---- */
@@ -283,7 +233,6 @@ static void on_assignment(void *user, const struct http_answer *answer)
 	struct err err;
 	int rc;
 
-	a->in_flight = false;
 	if (a->state != A_ASKING)
 		return;
 	if (answer->status != 200) {
@@ -317,10 +266,10 @@ static void ask(struct assignments *a)
 		return;
 	}
 	a->state = A_ASKING;
-	strbuf_clear(&a->url);
+	strbuf_clear(&a->path);
 	strbuf_clear(&a->body);
-	strbuf_printf(&a->url, "%s/api/v1/assignments/next?wait=%d&host=", a->conf->server, WAIT_S);
-	put_escaped(&a->url, a->conf->host);
+	strbuf_printf(&a->path, "/api/v1/assignments/next?wait=%d&host=", WAIT_S);
+	serverlink_put_escaped(a->conf->host, &a->path);
 	send_request(a, "GET", ASK_TIMEOUT_NS, on_assignment);
 }
 
@@ -336,7 +285,6 @@ static void on_report(void *user, const struct http_answer *answer)
 	struct assignments *a = user;
 	bool known = answer->status >= 200 && answer->status < 500 && answer->status != 429;
 
-	a->in_flight = false;
 	if (a->state == A_RUNNING) {
 		uv_timer_start(&a->timer, on_timer, REPORT_EVERY_MS, 0);
 		/* 409: the server has given this up; going on would measure for nobody */
@@ -355,13 +303,13 @@ static void on_report(void *user, const struct http_answer *answer)
 /* "running" while the child runs, then how it ended until the server has it. */
 static void report(struct assignments *a)
 {
-	if (a->in_flight) { /* the answer's handler or the timer comes again */
+	if (serverlink_busy(a->link)) { /* the answer's handler or the timer comes again */
 		uv_timer_start(&a->timer, on_timer, 200, 0);
 		return;
 	}
-	strbuf_clear(&a->url);
+	strbuf_clear(&a->path);
 	strbuf_clear(&a->body);
-	strbuf_printf(&a->url, "%s/api/v1/assignments/a_%lld", a->conf->server, (long long)a->id);
+	strbuf_printf(&a->path, "/api/v1/assignments/a_%lld", (long long)a->id);
 	a->is_final = a->state == A_REPORTING;
 	strbuf_puts(&a->body, "{\"state\":");
 	json_put_string(&a->body, a->state == A_RUNNING ? "running" : a->outcome);
@@ -394,8 +342,6 @@ static void on_timer(uv_timer_t *timer)
 int assignments_open(uv_loop_t *loop, const struct agent_conf *conf, char *const *options,
 		     struct assignments **ret, struct err *reterr)
 {
-	const struct curlloop_conf cc = {.ca_file = conf->ca_file,
-					 .user_agent = "rigstat-agent/" RIGSTAT_VERSION};
 	CLEANUP(freep) struct assignments *a = NULL;
 	int rc;
 
@@ -407,7 +353,7 @@ int assignments_open(uv_loop_t *loop, const struct agent_conf *conf, char *const
 	a->conf = conf;
 	a->options = options;
 	a->rest_ms = REST_MIN_MS;
-	rc = curlloop_new(loop, &cc, &a->curl, reterr);
+	rc = serverlink_open(loop, conf, &a->link, reterr);
 	if (rc)
 		return rc;
 	CHECK(uv_timer_init(loop, &a->timer) == 0);
@@ -419,16 +365,12 @@ int assignments_open(uv_loop_t *loop, const struct agent_conf *conf, char *const
 
 void assignments_hold(struct assignments *a, bool hold)
 {
-	struct transport *t;
-
 	if (!a)
 		return;
 	a->hold = hold;
-	if (!hold || a->state != A_ASKING || !a->in_flight)
+	if (!hold || a->state != A_ASKING || !serverlink_busy(a->link))
 		return;
-	t = curlloop_transport(a->curl);
-	t->cancel(t);
-	a->in_flight = false;
+	serverlink_cancel(a->link);
 	rest(a, A_RESTING, REST_MIN_MS);
 }
 
@@ -436,13 +378,12 @@ static void on_timer_closed(uv_handle_t *handle)
 {
 	struct assignments *a = handle->data;
 
-	strbuf_done(&a->url);
+	strbuf_done(&a->path);
 	strbuf_done(&a->body);
-	explicit_bzero(a->auth, sizeof(a->auth));
 	free(a);
 }
 
-static void on_curl_closed(void *user)
+static void on_link_closed(void *user)
 {
 	struct assignments *a = user;
 
@@ -451,7 +392,7 @@ static void on_curl_closed(void *user)
 
 static void finish_close(struct assignments *a)
 {
-	curlloop_close(TAKE(a->curl), on_curl_closed, a);
+	serverlink_close(TAKE(a->link), on_link_closed, a);
 }
 
 void assignments_close(struct assignments *a)

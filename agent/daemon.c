@@ -9,6 +9,7 @@
 #include "agent/assignments.h"
 #include "agent/command.h"
 #include "agent/delivery.h"
+#include "agent/heartbeat.h"
 #include "agent/lock.h"
 #include "agent/session.h"
 #include "agent/sysinfo.h"
@@ -35,11 +36,13 @@ struct daemon {
 	struct spool *spool;
 	struct delivery *delivery;
 	struct assignments *assignments; /* NULL: no server, or not wanted */
+	struct heartbeat *heartbeat;	 /* NULL: no server */
 	char *const *options;
 	struct session *session;
 	struct measure_lock lock;
 	enum state state;
-	int64_t run_began_ns, state_since_ns, rescan_ns;
+	char boot_id[37];
+	int64_t began_ns, run_began_ns, state_since_ns, rescan_ns;
 	bool was_degraded, stopping;
 };
 
@@ -48,6 +51,48 @@ static void set_quiet(struct daemon *d, bool quiet)
 	spool_set_quiet(d->spool, quiet);
 	delivery_hold(d->delivery, quiet);
 	assignments_hold(d->assignments, quiet);
+	heartbeat_hold(d->heartbeat, quiet);
+}
+
+/* ---- the heartbeat ---- */
+
+static const char *doing(const struct daemon *d)
+{
+	switch (d->state) {
+	case WATCHING:
+		return "watching";
+	case PAUSED:
+		return "experiment";
+	case DRAINING:
+		return "idle";
+	}
+	return "idle";
+}
+
+static void put_facts(void *user, struct heartbeat_facts *f)
+{
+	struct daemon *d = user;
+	struct upload_stats upload;
+	struct spool_stats spool;
+	int64_t oldest = spool_oldest_ns(d->spool), now = clock_realtime_ns();
+
+	spool_stats(d->spool, &spool);
+	delivery_stats(d->delivery, &upload);
+	f->doing = doing(d);
+	if (d->state == PAUSED)
+		measure_lock_holder(&d->lock, f->doing_text, sizeof(f->doing_text));
+	memcpy(f->boot_id, d->boot_id, sizeof(f->boot_id));
+	f->box_uptime_ns = clock_boottime_ns();
+	f->uptime_ns = f->box_uptime_ns - d->began_ns;
+	f->lag_ns = oldest && oldest < now ? now - oldest : 0;
+	f->spool_bytes = spool.bytes + spool.ram_bytes;
+	f->spool_records = spool.pending_records;
+	if (spool.degraded)
+		snprintf(f->spool_problem, sizeof(f->spool_problem), "%s", spool.reason);
+	f->dropped_records = spool.dropped_records;
+	f->dropped_samples = spool.dropped_samples;
+	f->refused_records = upload.rejected_records;
+	f->error_ns = log_last_problem(f->error, sizeof(f->error));
 }
 
 static void begin_run(struct daemon *d)
@@ -78,6 +123,14 @@ static void end_run(struct daemon *d, const char *reason, const char *window_end
 	set_quiet(d, false);
 }
 
+static bool lock_is_quiet(struct daemon *d)
+{
+	char holder[200];
+
+	measure_lock_holder(&d->lock, holder, sizeof(holder));
+	return d->conf.quiet || strstr(holder, ", quiet");
+}
+
 static void pause_probes(struct daemon *d)
 {
 	log_info("an experiment measures this box: the daemon's probes pause");
@@ -87,6 +140,9 @@ static void pause_probes(struct daemon *d)
 	/* The daemon's disk and network traffic would disturb the experiment, too. */
 	set_quiet(d, true);
 	d->state = PAUSED;
+	/* The box is seen by the experiment's own records. A quiet one holds us back, too. */
+	heartbeat_hold(d->heartbeat, lock_is_quiet(d));
+	heartbeat_now(d->heartbeat);
 }
 
 static void try_resume(struct daemon *d)
@@ -102,6 +158,7 @@ static void try_resume(struct daemon *d)
 	}
 	log_info("the daemon's probes run again");
 	begin_run(d);
+	heartbeat_now(d->heartbeat);
 }
 
 static void watch(struct daemon *d, int64_t now)
@@ -196,6 +253,7 @@ static void stop(struct daemon *d)
 	uv_close((uv_handle_t *)&d->tick, NULL);
 	stop_signals(d);
 	assignments_close(TAKE(d->assignments));
+	heartbeat_close(TAKE(d->heartbeat));
 	delivery_close(TAKE(d->delivery));
 }
 
@@ -250,6 +308,7 @@ static int open_spool(struct daemon *d, struct err *reterr)
 
 static int open_parts(struct daemon *d, struct err *reterr)
 {
+	const struct heartbeat_conf hc = {.agent = &d->conf, .facts = put_facts, .user = d};
 	struct session_conf conf = {.conf = &d->conf};
 	int r = measure_lock_open(&d->lock, d->conf.lock_dir, reterr);
 
@@ -263,6 +322,8 @@ static int open_parts(struct daemon *d, struct err *reterr)
 		r = delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
 	if (!r && d->conf.experiments)
 		r = assignments_open(&d->loop, &d->conf, d->options, &d->assignments, reterr);
+	if (!r)
+		r = heartbeat_open(&d->loop, &hc, &d->heartbeat, reterr);
 	return r;
 }
 
@@ -297,6 +358,8 @@ static int run_daemon(struct daemon *d, struct err *reterr)
 	int r;
 
 	notify_init();
+	d->began_ns = clock_boottime_ns();
+	sysinfo_boot_id(d->boot_id);
 	CHECK(!uv_loop_init(&d->loop));
 	start_signals(d);
 	start_watchdog(d);

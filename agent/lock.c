@@ -98,6 +98,13 @@ bool measure_lock_wanted(struct measure_lock *l)
 	return !fcntl(l->fd, F_OFD_GETLK, &fl) && fl.l_type != F_UNLCK;
 }
 
+void measure_lock_holder(struct measure_lock *l, char *buf, size_t cap)
+{
+	*buf = '\0';
+	if (measure_lock_wanted(l))
+		read_holder(l->fd, buf, cap);
+}
+
 bool measure_lock_watch(struct measure_lock *l)
 {
 	if (!set_range(l->fd, RANGE_WATCH, F_WRLCK))

@@ -21,6 +21,8 @@ void measure_lock_close(struct measure_lock *l); /* gives up what is held */
  * is one line for people ("run rq, pid 4711"). */
 int measure_lock_experiment(struct measure_lock *l, const char *what, int64_t timeout_ns,
 			    struct err *reterr) MUSTCHECK;
+/* Who holds the experiment, in one line; "" when nobody does. */
+void measure_lock_holder(struct measure_lock *l, char *buf, size_t cap);
 /* For the daemon: does somebody hold the experiment? */
 bool measure_lock_wanted(struct measure_lock *l);
 /* False when an experiment has it. */

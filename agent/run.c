@@ -489,7 +489,9 @@ static int run_locked(struct run_options *o, struct err *reterr)
 
 static int run_experiment(struct run_options *o, struct err *reterr)
 {
-	CLEANUP(freep) char *what = xasprintf("experiment %s, process %d", o->x.name, getpid());
+	CLEANUP(freep)
+	char *what = xasprintf("experiment %s, process %d%s", o->x.name, getpid(),
+			       o->agent.quiet ? ", quiet" : "");
 	struct measure_lock lock;
 	int rc = measure_lock_open(&lock, o->agent.lock_dir, reterr);
 

@@ -69,6 +69,8 @@ bool spool_pending(struct spool *s, struct spool_position *ret);
  * is the last number covered. False: nothing there. */
 bool spool_read(struct spool *s, const char *stream, uint64_t from, size_t bytes_max,
 		struct strbuf *out, uint64_t *ret_last);
+/* Realtime of the oldest record that is not delivered; 0 when all is. */
+int64_t spool_oldest_ns(struct spool *s);
 /* Everything below next_seq is stored by the server. Deletes segments past their retention; an
  * old stream that is delivered goes away altogether. */
 void spool_acked(struct spool *s, const char *stream, uint64_t next_seq);

@@ -378,3 +378,17 @@ unsigned int spool_generation(const struct spool *s)
 {
 	return s->generation;
 }
+
+int64_t spool_oldest_ns(struct spool *s)
+{
+	struct strbuf b CLEANUP(strbuf_done) = {0};
+	struct spool_position pos;
+	struct record_header h;
+	uint64_t last;
+	struct err err;
+
+	if (!spool_pending(s, &pos) || !spool_read(s, pos.stream, pos.acked, 1, &b, &last) ||
+	    record_check(b.data, b.len, &h, &err))
+		return 0;
+	return h.realtime_ns;
+}

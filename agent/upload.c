@@ -172,7 +172,7 @@ static void succeeded(struct upload *u)
 /* ---- answers ---- */
 
 struct reply {
-	int64_t next_seq, expected, server_ns; /* 0: not there */
+	int64_t next_seq, expected; /* 0: not there */
 	bool fork;
 	char detail[160];
 };
@@ -186,7 +186,6 @@ static void parse_reply(const struct http_answer *a, struct reply *ret)
 	*ret = (struct reply){0};
 	ret->next_seq = json_integer_value(json_object_get(root, "next_seq"));
 	ret->expected = json_integer_value(json_object_get(root, "expected"));
-	ret->server_ns = json_integer_value(json_object_get(root, "server_ns"));
 	ret->fork = json_is_true(json_object_get(root, "fork"));
 	detail = json_string_value(json_object_get(root, "detail"));
 	if (detail && text_is_clean(detail, strlen(detail)))
@@ -207,8 +206,6 @@ static void acked(struct upload *u, const struct reply *r)
 		next = u->last + 1; /* nobody can have what was not sent */
 	spool_acked(u->spool, u->stream, next);
 	u->stats.acked_records += next - u->first;
-	if (r->server_ns)
-		u->stats.clock_offset_ns = r->server_ns - clock_realtime_ns();
 	succeeded(u);
 	drop_body(u);
 	u->bytes_now =

@@ -39,9 +39,8 @@ enum upload_state { UPLOAD_IDLE, UPLOAD_LOCATING, UPLOAD_SENDING, UPLOAD_WAITING
 struct upload_stats {
 	enum upload_state state;
 	uint64_t requests, failures, acked_records, rejected_records;
-	int64_t last_ack_ns;	 /* boot time; 0: never */
-	int64_t clock_offset_ns; /* server - box at the last answer with server_ns */
-	char problem[200];	 /* "" when the last answer was good */
+	int64_t last_ack_ns; /* boot time; 0: never */
+	char problem[200];   /* "" when the last answer was good */
 };
 void upload_stats(const struct upload *u, struct upload_stats *ret);
 bool upload_done(const struct upload *u); /* nothing pending, nothing in flight */

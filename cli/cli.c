@@ -17,6 +17,16 @@ int cli_usage(const char *verb, const struct err *e)
 	return EXIT_USAGE;
 }
 
+void cli_clean(struct strbuf *out)
+{
+	for (size_t i = 0; i < out->len; i++) {
+		unsigned char c = (unsigned char)out->data[i];
+
+		if ((c < ' ' && c != '\n' && c != '\t') || c == 127)
+			out->data[i] = '?';
+	}
+}
+
 int cli_print(const struct strbuf *out)
 {
 	struct err e;

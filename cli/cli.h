@@ -24,6 +24,9 @@ extern const struct verb verbs[];
 int cli_fail(const struct err *e);
 /* The same for a usage error, with a hint at -h. */
 int cli_usage(const char *verb, const struct err *e);
+/* Control characters but newline and tab become '?': what a hostile server says does not reach the
+ * terminal. */
+void cli_clean(struct strbuf *out);
 /* Writes the whole buffer to stdout; an error (a full disk, a closed pipe) is one of the exit
  * status, not silently lost. */
 int cli_print(const struct strbuf *out);

@@ -93,6 +93,16 @@ static void put_list(const json_t *v, struct strbuf *out)
 	}
 }
 
+static void put_bytes(double n, struct strbuf *out)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	size_t u = 0;
+
+	for (; n >= 1024 && u + 1 < ARRAY_LEN(units); u++)
+		n /= 1024;
+	strbuf_printf(out, "%.3g %s", n, units[u]);
+}
+
 /* Control characters of a hostile server do not reach the terminal. */
 static void clean(struct strbuf *out)
 {
@@ -114,6 +124,8 @@ static char *cell_text(const struct list_column *c, const json_t *item, bool pla
 		put_list(v, &out);
 	else if (c->kind == COLUMN_NS && json_is_number(v) && !plain)
 		strbuf_puts(&out, format_ns(json_number_value(v), buf, sizeof(buf)));
+	else if (c->kind == COLUMN_BYTES && json_is_number(v) && !plain)
+		put_bytes(json_number_value(v), &out);
 	else if (json_is_string(v))
 		strbuf_puts(&out, json_string_value(v));
 	else if (json_is_number(v))
@@ -145,7 +157,8 @@ static void put_table(const struct list_verb *v, const json_t *items, struct str
 	for (size_t r = 0; r < rows; r++)
 		for (size_t c = 0; c < v->n; c++) {
 			bool right = v->columns[c].kind == COLUMN_NUMBER ||
-				     v->columns[c].kind == COLUMN_NS;
+				     v->columns[c].kind == COLUMN_NS ||
+				     v->columns[c].kind == COLUMN_BYTES;
 			int w = (int)width[c];
 
 			strbuf_printf(out, "%*s%s",

@@ -9,7 +9,14 @@
 struct list_column {
 	const char *title;
 	const char *path; /* "summary.p99": into the item */
-	enum { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_NS, COLUMN_LABELS, COLUMN_LIST } kind;
+	enum {
+		COLUMN_TEXT,
+		COLUMN_NUMBER,
+		COLUMN_NS,
+		COLUMN_BYTES,
+		COLUMN_LABELS,
+		COLUMN_LIST
+	} kind;
 };
 
 struct list_verb {

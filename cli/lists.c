@@ -17,24 +17,42 @@
 
 /* --- hosts --- */
 
-const char verb_hosts_help[] = "  rigstat hosts --server http://lab:8420\n"
-			       "  rigstat hosts --state offline --json\n"
-			       "\n"
-			       "usage: rigstat hosts [OPTIONS]\n"
-			       "\n"
-			       "  --state STATE         online, offline, ...\n"
-			       "  --tag NAME=VALUE      only hosts with this tag\n" COMMON_HELP;
+const char verb_hosts_help[] =
+	"  rigstat hosts --server http://lab:8420\n"
+	"  rigstat hosts --state offline --json\n"
+	"\n"
+	"usage: rigstat hosts [OPTIONS]\n"
+	"\n"
+	"The boxes of a lab: online (seen in the last 30 s), stale (in the "
+	"last 10 min),\n"
+	"offline or imported (never had an agent). NOW is what the box does; "
+	"LAG how far\n"
+	"the newest record here is behind; LOST 1H samples lost in an hour; "
+	"SPOOL what waits\n"
+	"on the box; CLOCK the box's clock minus the server's; HELD BY who "
+	"reserved it.\n"
+	"rigstat host show NAME has the rest.\n"
+	"\n"
+	"  --state STATE         online, stale, offline, imported, retired; "
+	"several by comma.\n"
+	"                        Retired ones are left out otherwise\n"
+	"  --tag NAME=VALUE      only hosts with this tag\n" COMMON_HELP;
 
 int verb_hosts(int argc, char **argv)
 {
 	static const struct list_column columns[] = {{"HOST", "name", COLUMN_TEXT},
 						     {"STATE", "state", COLUMN_TEXT},
+						     {"NOW", "now.text", COLUMN_TEXT},
 						     {"LAST SEEN", "last_seen", COLUMN_TEXT},
+						     {"LAG", "lag_ns", COLUMN_NS},
+						     {"LOST 1H", "lost_1h", COLUMN_NUMBER},
+						     {"SPOOL", "agent.spool.bytes", COLUMN_BYTES},
+						     {"CLOCK", "agent.clock_offset_ns", COLUMN_NS},
 						     {"KERNEL", "kernel", COLUMN_TEXT},
-						     {"CPU", "cpu", COLUMN_TEXT},
 						     {"CPUS", "cpus", COLUMN_NUMBER},
 						     {"RUNS", "runs", COLUMN_NUMBER},
 						     {"AGENT", "agent_version", COLUMN_TEXT},
+						     {"HELD BY", "reserved.by", COLUMN_TEXT},
 						     {"TAGS", "tags", COLUMN_LABELS}};
 	static const struct option_def options[] = {COMMON_OPTIONS,
 						    {"--state", LIST_PARAMETER, true},

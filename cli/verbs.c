@@ -8,6 +8,7 @@ const struct verb verbs[] = {
 	{"check-report", "do the figures of a report agree with each other?",
 	 verb_check_report_help, verb_check_report},
 	{"hosts", "test boxes of a server", verb_hosts_help, verb_hosts},
+	{"host", "one test box: show, reserve, release, retire", verb_host_help, verb_host},
 	{"runs", "runs of a server, by selector", verb_runs_help, verb_runs},
 	{"experiments", "experiments of a server", verb_experiments_help, verb_experiments},
 	{"experiment", "asks test boxes to carry one out", verb_experiment_help, verb_experiment},

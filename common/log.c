@@ -8,6 +8,8 @@
 static const char *log_program = "rigstat";
 static enum log_level log_max = LOG_INFO;
 static bool log_journal;
+static char last_problem[400]; /* with last_problem_ns under stderr's lock */
+static int64_t last_problem_ns;
 
 void log_init(const char *program, enum log_level max)
 {
@@ -61,10 +63,14 @@ void log_event(enum log_level level, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	flockfile(stderr);
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (level <= LOG_WARN) {
+		(void)snprintf(last_problem, sizeof(last_problem), "%.399s", text);
+		last_problem_ns = now.tv_sec * NS_PER_SEC + now.tv_nsec;
+	}
 	if (log_journal) {
 		fprintf(stderr, "<%d>", (int)level);
 	} else {
-		clock_gettime(CLOCK_REALTIME, &now);
 		gmtime_r(&now.tv_sec, &tm);
 		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
 		fprintf(stderr, "%s.%03lldZ %s: ", stamp, now.tv_nsec / NS_PER_MS, log_program);
@@ -73,4 +79,15 @@ void log_event(enum log_level level, const char *fmt, ...)
 	put_escaped(text, stderr);
 	fputc('\n', stderr);
 	funlockfile(stderr);
+}
+
+int64_t log_last_problem(char *buf, size_t cap)
+{
+	int64_t ns;
+
+	flockfile(stderr);
+	(void)snprintf(buf, cap, "%s", last_problem);
+	ns = last_problem_ns;
+	funlockfile(stderr);
+	return ns;
 }

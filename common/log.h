@@ -12,6 +12,10 @@ void log_init(const char *program, enum log_level max);
 bool log_enabled(enum log_level level);
 void log_event(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 
+/* The last warning or error that was logged, for reports about this process; its realtime, or 0
+ * when there was none. */
+int64_t log_last_problem(char *buf, size_t cap);
+
 #define log_error(...) log_event(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_event(LOG_WARN, __VA_ARGS__)
 #define log_info(...)  log_event(LOG_INFO, __VA_ARGS__)

@@ -44,6 +44,11 @@ enum step api_host(struct request *req);
 enum step api_host_edit(struct request *req);
 enum step api_experiments(struct request *req);
 enum step api_experiment(struct request *req);
+/* api_fleet.c */
+enum step api_agent(struct request *req);
+enum step api_agent_report(struct request *req);
+enum step api_host_reserve(struct request *req);
+enum step api_host_release(struct request *req);
 /* api_assignments.c */
 enum step api_experiment_make(struct request *req);
 enum step api_assignments(struct request *req);

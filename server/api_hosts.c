@@ -2,33 +2,12 @@
 /* Hosts: GET /hosts, GET and PATCH /hosts/{host}. */
 #include "server/api.h"
 
-#include "common/parse.h"
 #include "common/suggest.h"
 #include "server/api_common.h"
+#include "server/host_row.h"
 #include "server/queries.h"
 #include "server/selector_sql.h"
 #include "server/server.h"
-
-enum {
-	H_ID,
-	H_NAME,
-	H_STATE,
-	H_SEEN,
-	H_AGE,
-	H_VERSION,
-	H_KERNEL,
-	H_CPU,
-	H_CPUS,
-	H_ENV,
-	H_LOST,
-	H_RUNS,
-	H_LAST_RUN,
-	H_TAGS,
-	H_NOTE,
-	H_LOCATION,
-	H_COUNTS,
-	H_KEY,
-};
 
 struct list {
 	struct request *req;
@@ -50,62 +29,20 @@ static void list_free(void *ctx)
 	free(l);
 }
 
-static json_t *last_run_json(const struct db_result *r, size_t row)
-{
-	json_t *o, *ns;
-
-	if (db_is_null(r, row, H_LAST_RUN))
-		return json_null();
-	o = json_loads(db_text(r, row, H_LAST_RUN), 0, NULL);
-	ns = json_object_get(o, "started_ns");
-	json_object_set_new(o, "started", js_time(json_integer_value(ns)));
-	json_object_del(o, "started_ns");
-	return o;
-}
-
-static json_t *cpus_json(const struct db_result *r, size_t row)
-{
-	int64_t n;
-
-	if (db_is_null(r, row, H_CPUS) || parse_i64(db_text(r, row, H_CPUS), &n, NULL))
-		return json_null();
-	return json_integer(n);
-}
-
-static json_t *host_json(const struct db_result *r, size_t row)
-{
-	json_t *o = json_object();
-
-	json_object_set_new(o, "name", json_string(db_text(r, row, H_NAME)));
-	json_object_set_new(o, "state", json_string(db_text(r, row, H_STATE)));
-	json_object_set_new(o, "last_seen",
-			    js_time(db_is_null(r, row, H_SEEN) ? 0 : db_time_ns(r, row, H_SEEN)));
-	json_object_set_new(o, "age_ns", js_i64_or_null(r, row, H_AGE));
-	json_object_set_new(o, "agent_version", js_text(db_text_or_null(r, row, H_VERSION)));
-	json_object_set_new(o, "kernel", js_text(db_text_or_null(r, row, H_KERNEL)));
-	json_object_set_new(o, "cpu", js_text(db_text_or_null(r, row, H_CPU)));
-	json_object_set_new(o, "cpus", cpus_json(r, row));
-	json_object_set_new(o, "environment", js_text(db_text_or_null(r, row, H_ENV)));
-	json_object_set_new(o, "lost_1h", json_integer(db_i64(r, row, H_LOST)));
-	json_object_set_new(o, "runs", json_integer(db_i64(r, row, H_RUNS)));
-	json_object_set_new(o, "last_run", last_run_json(r, row));
-	json_object_set_new(o, "tags", json_loads(db_text(r, row, H_TAGS), 0, NULL));
-	json_object_set_new(o, "note", js_text_or_null(db_text(r, row, H_NOTE)));
-	json_object_set_new(o, "location", js_text_or_null(db_text(r, row, H_LOCATION)));
-	return o;
-}
-
 static void reply_list(struct list *l, const struct db_result *r)
 {
 	size_t limit = (size_t)l->page.limit, shown = db_rows(r) > limit ? limit : db_rows(r);
 	json_t *items = json_array(), *doc;
 
 	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, host_json(r, i));
+		json_array_append_new(items, host_row_json(r, i));
 	doc = json_pack("{s:o, s:o}", "items", items, "next",
 			page_next(l->req, &l->page, db_rows(r) > limit,
 				  shown ? db_text(r, shown - 1, H_KEY) : "",
 				  shown ? db_i64(r, shown - 1, H_ID) : 0));
+	/* ages of the states, so that no reader has to know them */
+	json_object_set_new(doc, "stale_after_ns", json_integer(30 * NS_PER_SEC));
+	json_object_set_new(doc, "offline_after_ns", json_integer(600 * NS_PER_SEC));
 	json_object_set_new(doc, "counts",
 			    shown && !db_is_null(r, 0, H_COUNTS)
 				    ? json_loads(db_text(r, 0, H_COUNTS), 0, NULL)
@@ -122,7 +59,7 @@ static void on_rows(void *ctx, const struct db_result *r, const struct err *err)
 	else if (!l->one)
 		reply_list(l, r);
 	else if (db_rows(r))
-		(void)reply_json(l->req, 200, host_json(r, 0));
+		(void)reply_json(l->req, 200, host_row_json(r, 0));
 	else
 		(void)reply_problem(l->req, 404, "not-found", "Hosts are listed at /api/v1/hosts.",
 				    "there is no host '%s'", request_path(l->req, "host"));
@@ -131,10 +68,10 @@ static void on_rows(void *ctx, const struct db_result *r, const struct err *err)
 /* state=online,stale */
 static bool state_filter(struct request *req, struct sql *q, struct strbuf *where)
 {
-	static const char *const states[] = {"online", "stale", "offline", "imported"};
+	static const char *const states[] = {"online", "stale", "offline", "imported", "retired"};
 	const char *wanted = request_query(req, "state");
 	char *copy CLEANUP(freep) = wanted ? xstrdup(wanted) : NULL, *save = NULL;
-	const char *chosen[4];
+	const char *chosen[ARRAY_LEN(states)];
 	size_t n = 0;
 
 	for (char *p = copy ? strtok_r(copy, ",", &save) : NULL; p;
@@ -151,7 +88,9 @@ static bool state_filter(struct request *req, struct sql *q, struct strbuf *wher
 						.parameter = "state",
 						.suggestion = suggest_nearest(p, states,
 									      ARRAY_LEN(states))},
-				"state: '%.40s' is none of online, stale, offline, imported", p);
+				"state: '%.40s' is none of online, stale, offline, imported, "
+				"retired",
+				p);
 			return false;
 		}
 		chosen[n++] = states[i];
@@ -159,6 +98,8 @@ static bool state_filter(struct request *req, struct sql *q, struct strbuf *wher
 	if (wanted)
 		strbuf_printf(where, " and h.state = any ($%u::text[])",
 			      sql_param(q, P_TEXTS(chosen, n)));
+	else
+		strbuf_puts(where, " and h.state <> 'retired'");
 	return true;
 }
 
@@ -257,10 +198,12 @@ static void on_patched(void *ctx, const struct db_result *r, const struct err *e
 
 enum step api_host_edit(struct request *req)
 {
-	static const char *const none[] = {NULL}, *const members[] = {"tags", "note", NULL};
+	static const char *const none[] = {NULL}, *const members[] = {"tags", "note", "retired",
+								      NULL};
 	struct list *l = list_new(req);
+	struct db_param retired = P_NULL(DB_BOOL);
+	json_t *tags, *flag;
 	const char *note;
-	json_t *tags;
 
 	if (!api_params(req, none) || !api_body(req, members, &l->patch) ||
 	    !api_text(req, l->patch, "note", 4000, &note))
@@ -268,11 +211,20 @@ enum step api_host_edit(struct request *req)
 	tags = json_object_get(l->patch, "tags");
 	if (tags && !api_labels(req, "tags", tags))
 		return STEP_DONE;
+	flag = json_object_get(l->patch, "retired");
+	if (flag && !json_is_boolean(flag))
+		return reply_fault(req,
+				   &(struct fault){.status = 400,
+						   .slug = "invalid-body",
+						   .parameter = "retired"},
+				   "retired: true or false");
+	if (flag)
+		retired = P_BOOL(json_is_true(flag));
 	l->tags = tags ? json_dumps(tags, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	db_query(req->server->db, DB_QUERY, &Q_HOST_PATCH,
 		 (struct db_param[]){P_TEXT(request_path(req, "host")), P_JSON(l->tags),
 				     P_TEXT(note),
-				     P_BOOL(json_object_get(l->patch, "note") != NULL)},
-		 4, DB_DEADLINE_MS, &req->pending, on_patched, l);
+				     P_BOOL(json_object_get(l->patch, "note") != NULL), retired},
+		 5, DB_DEADLINE_MS, &req->pending, on_patched, l);
 	return STEP_WAIT;
 }

@@ -482,10 +482,14 @@ static void on_conn_down(void *ctx, struct pqloop *pq, const struct err *err)
 	}
 }
 
+/* It listens (again): something may have been missed. */
 static void on_listener_idle(void *ctx, struct pqloop *pq)
 {
-	(void)ctx;
+	struct db *db = ctx;
+
 	(void)pq;
+	if (!db->closing)
+		db->options.on_notify(db->options.ctx, "{\"type\":\"all\"}");
 }
 
 static void on_listener_down(void *ctx, struct pqloop *pq, const struct err *err)

@@ -107,7 +107,8 @@ struct db_options {
 	const char *conninfo;
 	unsigned int query_connections, ingest_connections;
 	size_t queue_max; /* per pool */
-	/* Notifications on channel `rigstat` (from any server); payload is JSON. NULL: none. */
+	/* Notifications on channel `rigstat` (from any server); payload is JSON. {"type":"all"}
+	 * when they may have been missed. NULL: none. */
 	void (*on_notify)(void *ctx, const char *payload);
 	void *ctx;
 };

@@ -112,6 +112,13 @@ void ingest_tick(struct ingest *in)
 	}
 }
 
+void ingest_forget(struct ingest *in)
+{
+	for (size_t b = 0; b < BUCKETS; b++)
+		for (struct stream *s = in->buckets[b]; s; s = s->next)
+			s->doubtful = true;
+}
+
 /* ---- posts ---- */
 
 static size_t stream_posts(const struct stream *s)
@@ -181,6 +188,9 @@ static enum step reply_refusal(struct request *req, const struct stream *s, cons
 		return reply_json(req, 409,
 				  json_pack("{s:I, s:b, s:s}", "expected", (json_int_t)s->next_seq,
 					    "fork", 1, "detail", err->text));
+	case ERR_PERM:
+		return reply_problem(req, 403, "host-retired",
+				     "rigstat host unretire NAME takes it back.", "%s", err->text);
 	case ERR_INVALID:
 	case ERR_LIMIT:
 		return reply_problem(req, 422, "records-invalid", NULL, "%s", err->text);
@@ -216,9 +226,15 @@ static void on_opened(void *ctx, const struct db_result *res, const struct err *
 	struct opening *o = ctx;
 	struct ingest *in = o->in;
 	struct stream *s = o->stream;
+	struct err retired;
 
 	free(o);
 	s->opening = false;
+	if (!err && !db_rows(res)) {
+		(void)err_set(&retired, ERR_PERM, "Host '%s' is retired: its data stays as it is.",
+			      s->host);
+		err = &retired;
+	}
 	if (err) {
 		while (s->first)
 			post_finish(in, s->first, err);
@@ -437,6 +453,8 @@ enum step api_ingest(struct request *req)
 		return reply_problem(req, 403, "auth-scope", NULL,
 				     "This token is for records of another host.");
 	s = stream_get(in, host, id);
+	if (s->doubtful && !s->first && !s->opening) /* else at the next post */
+		s->doubtful = s->known = false;
 	p->bytes = req->body_len;
 	p->req = req;
 	if (admit(in, s, p->bytes, &err) < 0) {

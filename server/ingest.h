@@ -20,6 +20,9 @@ void ingest_free(struct ingest *in);
 /* About once a second: forgets idle streams. */
 void ingest_tick(struct ingest *in);
 
+/* A host was retired or came back: every stream is opened anew at its next post. */
+void ingest_forget(struct ingest *in);
+
 struct ingest_stats {
 	size_t streams, posts;
 	uint64_t pending_bytes;

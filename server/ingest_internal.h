@@ -14,8 +14,9 @@ struct stream {
 	char *host;
 	unsigned char id[STREAM_ID_LEN];
 	int64_t host_id;
-	bool known;   /* host_id and the marks are read */
-	bool opening; /* they are being read */
+	bool known;    /* host_id and the marks are read */
+	bool opening;  /* they are being read */
+	bool doubtful; /* what is known of the host may have changed: open it anew */
 	bool in_group;
 	uint64_t next_seq;
 	bool has_crc;

@@ -107,10 +107,14 @@ static void on_tick(uv_timer_t *tick)
 
 static void on_notify(void *ctx, const char *payload)
 {
-	(void)ctx;
+	struct process *p = ctx;
+	bool all = strstr(payload, "\"all\"");
+
 	log_debug("notify: %s", payload);
-	if (strstr(payload, "\"assignment\""))
+	if (all || strstr(payload, "\"assignment\""))
 		assignments_wake();
+	if ((all || strstr(payload, "\"hosts\"")) && p->server.ingest)
+		ingest_forget(p->server.ingest);
 }
 
 static void start_handles(struct process *p)

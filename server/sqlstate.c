@@ -8,11 +8,13 @@ static const struct {
 	const char *prefix;
 	enum sqlstate_act act;
 } table[] = {
-	{"40001", SQLSTATE_RETRY},     {"40P01", SQLSTATE_RETRY},    {"57014", SQLSTATE_OVERLOAD},
-	{"57P", SQLSTATE_CONN_LOST},   {"08", SQLSTATE_CONN_LOST},   {"25006", SQLSTATE_READ_ONLY},
-	{"53", SQLSTATE_OVERLOAD},     {"55P03", SQLSTATE_OVERLOAD}, {"22", SQLSTATE_DATA},
-	{"23514", SQLSTATE_DATA},      {"23", SQLSTATE_CONFLICT},    {"RS409", SQLSTATE_STALE_MARK},
-	{"RS404", SQLSTATE_NO_STREAM},
+	{"40001", SQLSTATE_RETRY},     {"40P01", SQLSTATE_RETRY},
+	{"57014", SQLSTATE_OVERLOAD},  {"57P", SQLSTATE_CONN_LOST},
+	{"08", SQLSTATE_CONN_LOST},    {"25006", SQLSTATE_READ_ONLY},
+	{"53", SQLSTATE_OVERLOAD},     {"55P03", SQLSTATE_OVERLOAD},
+	{"22", SQLSTATE_DATA},	       {"23514", SQLSTATE_DATA},
+	{"23", SQLSTATE_CONFLICT},     {"RS409", SQLSTATE_STALE_MARK},
+	{"RS404", SQLSTATE_NO_STREAM}, {"RS403", SQLSTATE_FORBIDDEN},
 };
 
 enum sqlstate_act sqlstate_act(const char *state)
@@ -41,6 +43,8 @@ int sqlstate_err_code(const char *state)
 		return ERR_CONFLICT;
 	case SQLSTATE_NO_STREAM:
 		return ERR_NOT_FOUND;
+	case SQLSTATE_FORBIDDEN:
+		return ERR_PERM;
 	case SQLSTATE_BUG:
 		return ERR_DB;
 	}

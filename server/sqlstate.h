@@ -16,6 +16,7 @@ enum sqlstate_act {
 	SQLSTATE_CONFLICT,   /* other 23xxx: a key exists or is missing */
 	SQLSTATE_STALE_MARK, /* RS409 */
 	SQLSTATE_NO_STREAM,  /* RS404 */
+	SQLSTATE_FORBIDDEN,  /* RS403: the text is for people */
 	SQLSTATE_BUG,	     /* 42xxx and the rest: schema or program */
 };
 

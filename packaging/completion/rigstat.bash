@@ -5,7 +5,7 @@ _rigstat() {
 	local word=${COMP_WORDS[COMP_CWORD]} options=''
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report hosts runs experiments experiment pin show import relabel export exclude status demo --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report hosts host runs experiments experiment pin show import relabel export exclude status demo --help --version' -- "$word")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -13,6 +13,7 @@ _rigstat() {
 	gate) options='--a --b --every --help --inconclusive --json --junit --markdown --mode --rule --self --server --stop-on-breach' ;;
 	check-report) options='--help --json' ;;
 	hosts) options='--all --csv --help --json --limit --server --state --tag' ;;
+	host) options='--as --for --force --help --json --reason --server' ;;
 	runs) options='--all --csv --experiment --help --host --json --limit --metric --server --since --sort --until' ;;
 	experiments) options='--all --csv --help --host --json --limit --name --server' ;;
 	experiment) options='--duration --factor --help --host --json --on-failure --order --quiet --retries --runs --seed --server --tune --wait --warmup --workload' ;;

@@ -237,6 +237,8 @@ static void test_sqlstates(void **state)
 	assert_int_equal(sqlstate_act("23505"), SQLSTATE_CONFLICT);
 	assert_int_equal(sqlstate_act("RS409"), SQLSTATE_STALE_MARK);
 	assert_int_equal(sqlstate_act("RS404"), SQLSTATE_NO_STREAM);
+	assert_int_equal(sqlstate_act("RS403"), SQLSTATE_FORBIDDEN);
+	assert_int_equal(sqlstate_err_code("RS403"), ERR_PERM);
 	assert_int_equal(sqlstate_act("42P01"), SQLSTATE_BUG);
 	assert_int_equal(sqlstate_err_code("57014"), ERR_TIMEOUT);
 	assert_int_equal(sqlstate_err_code("42P01"), ERR_DB);
