@@ -35,6 +35,12 @@ const char agent_conf_help[] =
 	"  --no-shares           do not sample who uses the CPUs\n"
 	"  --no-io               do not measure the latency of block requests\n"
 	"  --no-locks            do not measure waits for contended kernel locks\n"
+	"  --no-system           do not read what the kernel counts: pressure, interrupts, "
+	"softirqs,\n"
+	"                        disks, run queues, locks\n"
+	"  --budget PROBE=PERCENT  CPU that a probe may take before it lowers its rate, in % of "
+	"one\n"
+	"                        CPU (blame and shares 1, counters, pmu and system 0.1); repeat\n"
 	"  --app NAME=KEY:PATTERN  a program whose share is a metric; KEY is comm, leader, exe or\n"
 	"                        cgroup, as oracle=comm:oracle*; repeat for more\n"
 	"  --event NAME          count this perf event, such as cache-misses, msr/smi/ or\n"
@@ -72,6 +78,7 @@ void agent_conf_init(struct agent_conf *c)
 		.shares = true,
 		.io = true,
 		.locks = true,
+		.system = true,
 		.experiments = true,
 		.sync = SYNC_INTERVAL,
 		.spool_bytes_max = 256ull << 20,
@@ -187,6 +194,34 @@ static int add_event(struct agent_conf *c, const char *value, struct err *reterr
 	return 0;
 }
 
+/* "system=0.5": a later one of the same probe counts. */
+static int add_budget(struct agent_conf *c, const char *value, struct err *reterr)
+{
+	static const char *const probes[] = {"blame", "shares", "counters", "pmu", "system"};
+	const char *eq = strchr(value, '=');
+	size_t len = eq ? (size_t)(eq - value) : 0, i = 0;
+	double percent;
+
+	while (i < ARRAY_LEN(probes) &&
+	       (strlen(probes[i]) != len || strncmp(probes[i], value, len)))
+		i++;
+	if (i == ARRAY_LEN(probes))
+		return err_set(reterr, ERR_INVALID,
+			       "budget: \"%.40s\" is not PROBE=PERCENT with blame, shares, "
+			       "counters, pmu or system",
+			       value);
+	if (parse_double(eq + 1, &percent, reterr))
+		return err_prefix(reterr, "budget: ");
+	if (percent <= 0 || percent > 100)
+		return err_set(reterr, ERR_INVALID, "budget: %s is not above 0 and up to 100 %%",
+			       eq + 1);
+	if (c->budgets_len == AGENT_BUDGETS_MAX)
+		return err_set(reterr, ERR_LIMIT, "budget: at most %d", AGENT_BUDGETS_MAX);
+	memcpy(c->budgets[c->budgets_len].probe, probes[i], len + 1);
+	c->budgets[c->budgets_len++].part = percent / 100;
+	return 0;
+}
+
 static int set_int(int *to, const char *key, const char *value, int64_t min, int64_t max,
 		   struct err *reterr)
 {
@@ -260,6 +295,8 @@ enum key {
 	K_EVENT,
 	K_IO,
 	K_LOCKS,
+	K_SYSTEM,
+	K_BUDGET,
 };
 
 static const struct {
@@ -290,6 +327,8 @@ static const struct {
 	{"event", K_EVENT, false},
 	{"io", K_IO, true},
 	{"locks", K_LOCKS, true},
+	{"system", K_SYSTEM, true},
+	{"budget", K_BUDGET, false},
 	{"spool-max", K_SPOOL_MAX, false},
 	{"spool-free-min", K_FREE_MIN, false},
 };
@@ -362,6 +401,10 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 		return set_flag(&c->io, name, value, reterr);
 	case K_LOCKS:
 		return set_flag(&c->locks, name, value, reterr);
+	case K_SYSTEM:
+		return set_flag(&c->system, name, value, reterr);
+	case K_BUDGET:
+		return add_budget(c, value, reterr);
 	case K_APP:
 		return add_app(c, value, reterr);
 	case K_EVENT:

@@ -7,9 +7,10 @@
 #include "agent/shares.h"
 #include "common/err.h"
 
-#define AGENT_CPUS_MAX	 1024
-#define AGENT_APPS_MAX	 16
-#define AGENT_EVENTS_MAX 16
+#define AGENT_CPUS_MAX	  1024
+#define AGENT_APPS_MAX	  16
+#define AGENT_EVENTS_MAX  16
+#define AGENT_BUDGETS_MAX 16
 
 enum sync_policy {
 	SYNC_INTERVAL, /* fdatasync every second or 1 MiB */
@@ -39,6 +40,12 @@ struct agent_conf {
 	bool experiments;     /* the daemon carries out what the server asks for */
 	bool shares;	      /* sample who uses the CPUs */
 	bool io, locks;	      /* latency of block requests; contended kernel locks */
+	bool system;	      /* what the kernel counts about itself */
+	struct {
+		char probe[16];
+		double part; /* of one CPU */
+	} budgets[AGENT_BUDGETS_MAX];
+	size_t budgets_len;
 	struct share_app apps[AGENT_APPS_MAX];
 	size_t apps_len;
 	char *events[AGENT_EVENTS_MAX]; /* perf events to count beside the usual ones */

@@ -7,6 +7,7 @@
 #include "agent/lock_probe.h"
 #include "agent/pmu.h"
 #include "agent/shares.h"
+#include "agent/system_probe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,7 +110,11 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 	s->wakeup_probe = wakeup_probe(s->wakeup);
 	sampler_add(s->sampler, s->wakeup_probe);
 	sampler_add(s->sampler, counters_probe());
+	if (c->system)
+		sampler_add(s->sampler, system_probe(""));
 	add_cause_probes(s);
+	for (size_t i = 0; i < c->budgets_len; i++)
+		sampler_budget(s->sampler, c->budgets[i].probe, c->budgets[i].part);
 	bpfload_forget_kernel();
 	*ret = TAKE(s);
 	return 0;

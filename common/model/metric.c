@@ -5,6 +5,10 @@
 	{                                                                                          \
 		name, "ns", title, BETTER_LOWER, 0.01, "p99", text                                 \
 	}
+#define LOWER(name, unit, title, text)                                                             \
+	{                                                                                          \
+		name, unit, title, BETTER_LOWER, 0.01, "mean", text                                \
+	}
 #define COUNT(name, unit, title, text)                                                             \
 	{                                                                                          \
 		name, unit, title, BETTER_NONE, 0.01, "mean", text                                 \
@@ -82,6 +86,69 @@ static const struct metric metrics[] = {
 	COUNT("page_faults", "1/s", "page faults", "Page faults a second."),
 	COUNT("instructions", "1/s", "instructions", "Instructions retired a second."),
 	COUNT("cycles", "1/s", "cycles", "Unhalted cycles a second."),
+	/* agent/system_probe.h */
+	LOWER("psi_cpu_some", "ns/s", "CPU pressure",
+	      "Time in which a task waited for a CPU, each second (PSI)."),
+	LOWER("psi_io_some", "ns/s", "I/O pressure",
+	      "Time in which a task waited for I/O, each second (PSI)."),
+	LOWER("psi_io_full", "ns/s", "I/O pressure, all stalled",
+	      "Time in which all tasks waited for I/O, each second (PSI)."),
+	LOWER("psi_memory_some", "ns/s", "memory pressure",
+	      "Time in which a task waited for memory, each second (PSI)."),
+	LOWER("psi_memory_full", "ns/s", "memory pressure, all stalled",
+	      "Time in which all tasks waited for memory, each second (PSI)."),
+	LOWER("psi_irq_full", "ns/s", "interrupt pressure",
+	      "Time that interrupts took from tasks, each second (PSI)."),
+	COUNT("interrupts", "1/s", "interrupts", "Interrupts a second, by handler."),
+	COUNT("interrupts_by_cpu", "1/s", "interrupts by CPU",
+	      "Interrupts a second, by handler and CPU."),
+	COUNT("softirqs", "1/s", "softirqs", "Softirqs a second, by kind."),
+	COUNT("softirqs_by_cpu", "1/s", "softirqs by CPU", "Softirqs a second, by kind and CPU."),
+	COUNT("disk_reads", "1/s", "disk reads", "Completed reads of a device a second."),
+	COUNT("disk_writes", "1/s", "disk writes", "Completed writes of a device a second."),
+	COUNT("disk_read_bytes", "bytes/s", "bytes read", "Bytes read from a device a second."),
+	COUNT("disk_written_bytes", "bytes/s", "bytes written",
+	      "Bytes written to a device a second."),
+	COUNT("disk_read_time", "ns/s", "time in reads",
+	      "Time that reads of a device took, summed, each second."),
+	COUNT("disk_write_time", "ns/s", "time in writes",
+	      "Time that writes of a device took, summed, each second."),
+	COUNT("disk_busy", "%", "disk busy", "Time in which a device had a request."),
+	LOWER("disk_queue", "1", "disk queue", "Requests in flight, on average over the time."),
+	COUNT("disk_discards", "1/s", "disk discards", "Discards of a device a second."),
+	COUNT("disk_flushes", "1/s", "disk flushes", "Flushes of a device a second."),
+	LOWER("sched_run_delay", "ns/s", "run-queue delay",
+	      "Time that runnable tasks waited for a CPU, summed, each second."),
+	COUNT("sched_timeslices", "1/s", "time slices", "Time slices that tasks got a second."),
+	LOWER("lockstat_wait", "ns/s", "lock class wait",
+	      "Time waited for locks of a class, summed, each second (lock_stat)."),
+	COUNT("lockstat_hold", "ns/s", "lock class hold",
+	      "Time that locks of a class were held, summed, each second (lock_stat)."),
+	LOWER("lockstat_contentions", "1/s", "lock class contentions",
+	      "Acquisitions of a lock class that had to wait, a second."),
+	COUNT("lockstat_acquisitions", "1/s", "lock class acquisitions",
+	      "Acquisitions of a lock class a second."),
+	LOWER("lockstat_contention_bounces", "1/s", "contended lock bounces",
+	      "Contentions of a lock class across CPUs a second."),
+	LOWER("lockstat_acquisition_bounces", "1/s", "lock bounces",
+	      "Acquisitions of a lock class that another CPU had before, a second."),
+	/* agent/lock_probe.h */
+	LOWER("lock_wait_rate", "ns/s", "lock wait by caller",
+	      "Time that a function's callers waited for contended locks, each second."),
+	LOWER("lock_contentions", "1/s", "lock contentions", "Waits for contended locks a second."),
+	LOWER("lock_wait_max", "ns", "longest lock wait",
+	      "Longest wait of a run for a contended lock."),
+	/* agent/hardware_probe.h */
+	LOWER("smi_count", "1", "system management interrupts",
+	      "System management interrupts of the firmware in the measured window."),
+	LOWER("core_throttles", "1", "core throttles",
+	      "Times that cores were slowed because they were too hot, in the measured window."),
+	LOWER("package_throttles", "1", "package throttles",
+	      "Times that packages were slowed because they were too hot, in the measured window."),
+	LOWER("steal_share", "%", "stolen CPU time",
+	      "Share of the CPU time that the hypervisor gave to others."),
+	{"effective_ghz", "GHz", "effective frequency", BETTER_HIGHER, 0.01, "mean",
+	 "Frequency of the CPUs while they were not idle (APERF/MPERF)."},
 	{0},
 };
 

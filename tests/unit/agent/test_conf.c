@@ -152,6 +152,26 @@ static void test_file_and_environment(void **state)
 	must_fail(line, path);
 }
 
+static void test_budgets(void **state)
+{
+	struct agent_conf c;
+
+	(void)state;
+	must_parse(&c, "--no-system --budget system=0.5 --budget=blame=2");
+	assert_false(c.system);
+	assert_int_equal(c.budgets_len, 2);
+	assert_string_equal(c.budgets[0].probe, "system");
+	assert_true(c.budgets[0].part > 0.00499 && c.budgets[0].part < 0.00501);
+	assert_string_equal(c.budgets[1].probe, "blame");
+	agent_conf_done(&c);
+	must_fail("--budget wakeup=1", "is not PROBE=PERCENT");
+	must_fail("--budget system", "is not PROBE=PERCENT");
+	must_fail("--budget syste=1", "is not PROBE=PERCENT");
+	must_fail("--budget system=0", "above 0");
+	must_fail("--budget system=101", "above 0");
+	must_fail("--budget system=x", "budget: ");
+}
+
 static void test_events(void **state)
 {
 	struct agent_conf c;
@@ -173,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_file_and_environment),
+		cmocka_unit_test(test_budgets),
 		cmocka_unit_test(test_events),
 	};
 
