@@ -2,18 +2,16 @@
 /* The CPUs: frequency, turbo, SMT, idle states, isolation, interrupts, steal and SMIs. */
 #include "agent/check.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/hw_read.h"
 #include "agent/sysread.h"
 #include "common/parse.h"
 
 #define CPU_DIR	       "/sys/devices/system/cpu"
 #define SAMPLE_NS      (500 * NS_PER_MS)
-#define MSR_SMI_COUNT  0x34
 #define IDLE_US_NOTICE 20
 
 /* "0-1,4" of the CPUs for which the predicate holds. */
@@ -226,51 +224,26 @@ static void check_irqs(struct checks *c)
 /* ---- what others take ---- */
 
 struct taken {
-	uint64_t steal, all; /* ticks */
+	struct hw_ticks ticks;
 	uint64_t smi;
 	bool has_smi;
 };
 
-static void read_ticks(const struct checks *c, struct taken *t)
+static struct taken read_taken(const struct checks *c)
 {
-	char line[SYSREAD_MAX];
-	unsigned long long v[8] = {0};
+	struct taken t = {0};
 
-	if (!sysread_line(line, sizeof(line), c->root, "/proc/stat"))
-		return;
-	if (sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
-		   &v[4], &v[5], &v[6], &v[7]) != 8)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(v); i++)
-		t->all += v[i];
-	t->steal = v[7];
-}
-
-/* Intel only, through the msr module. */
-static void read_smi(const struct checks *c, struct taken *t)
-{
-	CLEANUP(freep) char *path = xasprintf("%s/dev/cpu/0/msr", c->root);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	t->has_smi = pread(fd, &t->smi, sizeof(t->smi), MSR_SMI_COUNT) == sizeof(t->smi);
-	close(fd);
-}
-
-static bool is_virtual(const struct checks *c)
-{
-	CLEANUP(freep) char *text = xcalloc(1, 65536);
-
-	return sysread_all(text, 65536, c->root, "/proc/cpuinfo") && strstr(text, " hypervisor");
+	(void)hw_read_ticks(c->root, &t.ticks);
+	t.has_smi = hw_read_smi_msr(c->root, &t.smi);
+	return t;
 }
 
 static void check_steal(struct checks *c, const struct taken *a, const struct taken *b)
 {
-	uint64_t all = b->all - a->all;
-	double share = all ? 100.0 * (double)(b->steal - a->steal) / (double)all : 0;
+	uint64_t all = b->ticks.all - a->ticks.all;
+	double share = all ? 100.0 * (double)(b->ticks.steal - a->ticks.steal) / (double)all : 0;
 
-	if (!is_virtual(c) && share == 0)
+	if (!hw_is_virtual(c->root) && share == 0)
 		check_add(c, CHECK_OK, "steal", NULL, "no hypervisor takes CPU time away");
 	else
 		check_add(
@@ -302,13 +275,10 @@ static void check_smi(struct checks *c, const struct taken *a, const struct take
 static void check_taken(struct checks *c)
 {
 	static const struct timespec pause = {.tv_nsec = SAMPLE_NS};
-	struct taken before = {0}, after = {0};
+	struct taken before = read_taken(c), after;
 
-	read_ticks(c, &before);
-	read_smi(c, &before);
 	nanosleep(&pause, NULL);
-	read_ticks(c, &after);
-	read_smi(c, &after);
+	after = read_taken(c);
 	check_steal(c, &before, &after);
 	check_smi(c, &before, &after);
 }

@@ -3,6 +3,7 @@
 
 #include "agent/blame.h"
 #include "agent/bpfload.h"
+#include "agent/hardware_probe.h"
 #include "agent/io_probe.h"
 #include "agent/lock_probe.h"
 #include "agent/pmu.h"
@@ -110,6 +111,7 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 	s->wakeup_probe = wakeup_probe(s->wakeup);
 	sampler_add(s->sampler, s->wakeup_probe);
 	sampler_add(s->sampler, counters_probe());
+	sampler_add(s->sampler, hardware_probe(""));
 	if (c->system)
 		sampler_add(s->sampler, system_probe(""));
 	add_cause_probes(s);

@@ -95,6 +95,39 @@ def test_a_budget_that_cannot_be_kept_lowers_the_rate_and_marks_the_run(tmp_path
     assert end["measured_ns"] > 6.5e9
 
 
+def ticks():
+    words = [int(w) for w in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return words[7], sum(words)
+
+
+def test_stolen_time_agrees_with_proc_and_is_marked(tmp_path):
+    before = ticks()
+    items = run_once(tmp_path, "--no-system", seconds=5)
+    after = ticks()
+    (steal,) = [s for s in items["series"] if s["metric"] == "steal_share"]
+    if steal["kind"] == "absent":
+        assert not after[0] and "hypervisor" in steal["reason"]
+        pytest.skip(steal["reason"])
+    share = values(items)["steal_share", ()]
+    (end,) = items["run_end"]
+    stolen = share / 100 * end["measured_ns"] / 1e9 * os.cpu_count()
+    # What was stolen in the window is part of what was stolen around it.
+    assert 0 <= stolen <= (after[0] - before[0]) / os.sysconf("SC_CLK_TCK") + 0.05
+    marks = {m["code"]: m["text"] for m in end["marks"]}
+    assert ("steal" in marks) == (share > 0), marks
+
+
+def test_disturbers_of_the_hardware_are_numbers_or_reasons(tmp_path):
+    items = run_once(tmp_path, "--no-system", seconds=2)
+    v = values(items)
+    for metric in ("smi_count", "core_throttles", "package_throttles", "effective_ghz"):
+        (s,) = [s for s in items["series"] if s["metric"] == metric]
+        if s["kind"] == "absent":
+            assert s["reason"]
+        else:
+            assert v[metric, ()] >= 0 and s["method"]
+
+
 def test_without_the_probe_there_is_none_of_it(tmp_path):
     items = run_once(tmp_path, "--no-system", seconds=2)
     assert not [s for s in items["series"] if s["metric"].startswith(("psi_", "interrupts", "disk_"))]

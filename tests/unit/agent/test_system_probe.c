@@ -1,45 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The system probe through a run on a made-up box: /proc below a private directory, the sampler
- * that drives it, and the items that it writes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
+/* The system probe: what it writes of a run, and what it says when it cannot. */
+#include "tests/unit/agent/probe_run.h"
 
-#include "agent/facts.h"
-#include "agent/sampler.h"
 #include "agent/system_probe.h"
 #include "common/clock.h"
-
-struct fixture {
-	char root[64];
-	struct sampler *sampler;
-	uint64_t last;
-	json_t *series; /* number -> declaration, with "value" or "total" once known */
-	json_t *notes;	/* marks: code -> text */
-};
-
-static void put(struct fixture *f, const char *path, const char *text)
-{
-	char full[300];
-	FILE *file;
-
-	snprintf(full, sizeof(full), "%s%s", f->root, path);
-	for (char *s = full + strlen(f->root) + 1; (s = strchr(s, '/')); s++) {
-		*s = '\0';
-		mkdir(full, 0755);
-		*s = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
 
 static void take_away(struct fixture *f, const char *path)
 {
@@ -50,12 +14,8 @@ static void take_away(struct fixture *f, const char *path)
 
 static int setup(void **state)
 {
-	struct fixture *f = xcalloc(1, sizeof(*f));
+	struct fixture *f = fixture_new();
 
-	strcpy(f->root, "/tmp/rigstat-system-XXXXXX");
-	assert_non_null(mkdtemp(f->root));
-	f->series = json_object();
-	f->notes = json_object();
 	put(f, "/proc/pressure/cpu", "some total=1000\nfull total=0\n");
 	put(f, "/proc/interrupts",
 	    "  CPU0 CPU1\n 24: 100 0 IO-APIC 1-edge  nvme0q1\n 25: 5 0 IO-APIC 2-edge  nvme0q1\n"
@@ -70,144 +30,17 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-	char command[128];
-
-	sampler_free(f->sampler);
-	json_decref(f->series);
-	json_decref(f->notes);
 	clock_test_shift(0, 0);
-	snprintf(command, sizeof(command), "rm -rf '%s'", f->root);
-	assert_int_equal(system(command), 0);
-	free(f);
+	fixture_free(*state);
 	return 0;
 }
 
-/* ---- what was written ---- */
-
-static json_t *declared(struct fixture *f, uint64_t number)
+/* The probe looks at the box when it is made. */
+static void begin_run(struct fixture *f)
 {
-	char key[32];
-
-	snprintf(key, sizeof(key), "%llu", (unsigned long long)number);
-	return json_object_get(f->series, key);
-}
-
-static void read_item(struct fixture *f, const struct record_item *it)
-{
-	struct item_counter c;
-	struct counter_sample sample;
-	const char *text;
-	uint64_t number;
-	size_t len;
-	double v;
-
-	if (it->type == ITEM_SERIES) {
-		char key[32];
-
-		assert_int_equal(item_series_read(it, &number, &text, &len, NULL), 0);
-		snprintf(key, sizeof(key), "%llu", (unsigned long long)number);
-		json_object_set_new(f->series, key, json_loadb(text, len, 0, NULL));
-	} else if (it->type == ITEM_VALUE) {
-		assert_int_equal(item_value_read(it, &number, &v, NULL), 0);
-		json_object_set_new(declared(f, number), "value", json_real(v));
-	} else if (it->type == ITEM_COUNTER) {
-		assert_int_equal(item_counter_read(it, &c, NULL), 0);
-		assert_int_equal(item_counter_next(&c, &sample, NULL), 0);
-		v = json_number_value(json_object_get(declared(f, c.series), "total"));
-		json_object_set_new(declared(f, c.series), "total",
-				    json_real(v + (double)sample.delta));
-	}
-}
-
-static void read_items(struct fixture *f, struct record_writer *w)
-{
-	struct record_header h;
-	struct record_item it;
-	struct reader r;
-
-	record_finish(w, 1, 1, 0, 0);
-	assert_int_equal(record_check(w->buf.data, w->buf.len, &h, NULL), 0);
-	r = record_payload(w->buf.data, &h);
-	while (record_next_item(&r, &it, NULL) > 0)
-		read_item(f, &it);
-}
-
-static const json_t *find(const struct fixture *f, const char *metric, const char *labels)
-{
-	json_t *s, *want = json_loads(labels, 0, NULL);
-	const char *key;
-
-	json_object_foreach(f->series, key, s)
-	{
-		if (strcmp(json_string_value(json_object_get(s, "metric")), metric) != 0 ||
-		    !json_equal(json_object_get(s, "labels"), want))
-			continue;
-		json_decref(want);
-		return s;
-	}
-	json_decref(want);
-	return NULL;
-}
-
-static double value(const struct fixture *f, const char *metric, const char *labels)
-{
-	const json_t *s = find(f, metric, labels);
-
-	if (!s || !json_object_get(s, "value"))
-		fail_msg("%s %s has no value", metric, labels);
-	return json_number_value(json_object_get(s, "value"));
-}
-
-static const char *reason(const struct fixture *f, const char *metric, const char *labels)
-{
-	const json_t *s = find(f, metric, labels);
-
-	if (!s)
-		fail_msg("there is no %s %s", metric, labels);
-	assert_string_equal(json_string_value(json_object_get(s, "kind")), "absent");
-	return json_string_value(json_object_get(s, "reason"));
-}
-
-/* ---- a run ---- */
-
-static void collect(struct fixture *f, bool measured, bool edge)
-{
-	struct record_writer w = {0};
-
-	record_begin(&w);
-	sampler_collect(f->sampler, measured, edge, &w);
-	read_items(f, &w);
-	record_writer_done(&w);
-}
-
-static void begin(struct fixture *f)
-{
-	struct record_writer w = {0};
-
-	if (!f->sampler) {
-		f->sampler = sampler_new();
+	if (!f->last) /* the first run */
 		sampler_add(f->sampler, system_probe(f->root));
-	}
-	record_begin(&w);
-	f->last = sampler_begin(f->sampler, &w);
-	read_items(f, &w);
-	record_writer_done(&w);
-}
-
-static void finish(struct fixture *f)
-{
-	struct record_writer w = {0};
-	struct run_summary s;
-
-	record_begin(&w);
-	sampler_finish(f->sampler, &w, &f->last);
-	read_items(f, &w);
-	record_writer_done(&w);
-	sampler_summary(f->sampler, &s);
-	for (size_t i = 0; i < s.marks.len; i++)
-		json_object_set_new(f->notes, s.marks.v[i].code, json_string(s.marks.v[i].text));
-	run_summary_done(&s);
+	begin(f);
 }
 
 static double seconds_of(const struct fixture *f)
@@ -220,7 +53,7 @@ static void measured_window_only(void **state)
 	struct fixture *f = *state;
 	double s;
 
-	begin(f);
+	begin_run(f);
 	put(f, "/proc/diskstats",
 	    " 8 0 sda 1000 0 80 5 0 0 0 0 0 5 5\n 8 1 sda1 10 0 80 5 0 0 0 0 0 5 5\n");
 	put(f, "/proc/pressure/cpu", "some total=5000\nfull total=0\n");
@@ -267,7 +100,7 @@ static void what_is_not_there_says_why(void **state)
 {
 	struct fixture *f = *state;
 
-	begin(f);
+	begin_run(f);
 	assert_non_null(strstr(reason(f, "psi_io_some", "{}"), "CONFIG_PSI"));
 	assert_non_null(strstr(reason(f, "psi_irq_full", "{}"), "CONFIG_IRQ_TIME"));
 	assert_non_null(strstr(reason(f, "sched_run_delay", "{}"), "CONFIG_SCHEDSTATS"));
@@ -294,7 +127,7 @@ static void locks_and_run_queues(void **state)
 	lock_stat(f, "10 5.00 100");
 	put(f, "/proc/schedstat",
 	    "version 17\ncpu0 0 0 0 0 0 0 1 100 10\ncpu1 0 0 0 0 0 0 1 7 1\n");
-	begin(f);
+	begin_run(f);
 	collect(f, false, true);
 	lock_stat(f, "12 6.50 150");
 	put(f, "/proc/schedstat",
@@ -318,7 +151,7 @@ static void locks_that_are_not_counted(void **state)
 
 	lock_stat(f, "10 5.00 100");
 	put(f, "/proc/sys/kernel/lock_stat", "0\n");
-	begin(f);
+	begin_run(f);
 	assert_non_null(strstr(reason(f, "lockstat_wait", "{}"), "kernel.lock_stat=1"));
 }
 
@@ -338,7 +171,7 @@ static void many_interrupts_are_bounded(void **state)
 		if (t)
 			put(f, "/proc/diskstats", " 8 0 sda 50 0 80 5 0 0 0 0 0 5 5\n");
 		else
-			begin(f);
+			begin_run(f);
 		collect(f, t, true);
 	}
 	finish(f);
@@ -363,7 +196,7 @@ static void strange_names(void **state)
 	struct fixture *f = *state;
 
 	put(f, "/proc/interrupts", "  CPU0\n 1: 0 x 1-edge  a\"b\\c\x01\xff\n");
-	begin(f);
+	begin_run(f);
 	collect(f, false, true);
 	put(f, "/proc/interrupts", "  CPU0\n 1: 4 x 1-edge  a\"b\\c\x01\xff\n");
 	collect(f, true, true);
@@ -375,7 +208,7 @@ static void a_file_that_vanishes_is_said(void **state)
 {
 	struct fixture *f = *state;
 
-	begin(f);
+	begin_run(f);
 	collect(f, false, true);
 	take_away(f, "/proc/softirqs");
 	take_away(f, "/proc/pressure/cpu");
@@ -395,7 +228,7 @@ static void over_budget_the_rate_falls(void **state)
 	CLEANUP(strbuf_done) struct strbuf costs = {0};
 	double s;
 
-	begin(f);
+	begin_run(f);
 	sampler_budget(f->sampler, "system", 1e-9);
 	collect(f, false, true);
 	for (int i = 1; i <= 40; i++) {
@@ -414,7 +247,7 @@ static void over_budget_the_rate_falls(void **state)
 	assert_non_null(strstr(costs.data, "\"probe\":\"system\""));
 	assert_null(strstr(costs.data, "\"divisor\":1}"));
 	/* the next run begins at the full rate */
-	begin(f);
+	begin_run(f);
 	strbuf_clear(&costs);
 	sampler_put_costs(f->sampler, &costs);
 	assert_non_null(strstr(costs.data, "\"divisor\":1}"));
