@@ -45,6 +45,9 @@ const char verb_import_help[] =
 	"  --tag NAME=VALUE   a tag, on every run\n"
 	"  --experiment NAME  the experiment; made when it is new\n"
 	"  --host NAME        the box, when the file does not say\n"
+	"  --boot NAME        which boot of the box (any name), when the file does not say: what "
+	"is\n"
+	"                     fixed at boot is judged over boots, not runs\n"
 	"  --dry-run          let the server read and report, and store nothing\n"
 	"  --watch FOLDER     import what is there, then every file that is finished there, until\n"
 	"                     interrupted\n"
@@ -154,6 +157,7 @@ static void path_of(const struct import_run *im, const char *name, bool made_her
 	struct import_args labels = {.o = {.factors = o->factors,
 					   .tags = o->tags,
 					   .host = o->host,
+					   .boot = o->boot,
 					   .experiment = o->experiment}};
 	char run[128];
 

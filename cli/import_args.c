@@ -65,6 +65,9 @@ int import_args_take(struct import_args *a, int id, const char *value, struct er
 	case IMPORT_ARG_HOST:
 		a->o.host = value;
 		return 0;
+	case IMPORT_ARG_BOOT:
+		a->o.boot = value;
+		return 0;
 	case IMPORT_ARG_EXPERIMENT:
 		a->o.experiment = value;
 		return 0;
@@ -98,6 +101,7 @@ void import_args_query(const struct import_args *a, struct strbuf *out)
 	add_text(out, "interval", a->interval);
 	add_text(out, "overflow", a->overflow);
 	add_text(out, "host", a->o.host);
+	add_text(out, "boot", a->o.boot);
 	add_text(out, "experiment", a->o.experiment);
 	add_pairs(out, "set", &a->o.factors);
 	add_pairs(out, "tag", &a->o.tags);

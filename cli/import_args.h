@@ -14,6 +14,7 @@ enum {
 	IMPORT_ARG_SET,
 	IMPORT_ARG_TAG,
 	IMPORT_ARG_HOST,
+	IMPORT_ARG_BOOT,
 	IMPORT_ARG_EXPERIMENT,
 	IMPORT_ARG_LAST
 };
@@ -23,6 +24,7 @@ enum {
 		{"--metric", IMPORT_ARG_METRIC, true}, {"--interval", IMPORT_ARG_INTERVAL, true},  \
 		{"--overflow", IMPORT_ARG_OVERFLOW, true}, {"--set", IMPORT_ARG_SET, true},        \
 		{"--tag", IMPORT_ARG_TAG, true}, {"--host", IMPORT_ARG_HOST, true},                \
+		{"--boot", IMPORT_ARG_BOOT, true},                                                 \
 	{                                                                                          \
 		"--experiment", IMPORT_ARG_EXPERIMENT, true                                        \
 	}

@@ -44,7 +44,7 @@ struct job {
 	struct import *import; /* used on the loop only */
 	struct strbuf bytes;
 	struct import_options o;
-	char *texts[5]; /* owns the strings of o */
+	char *texts[6]; /* owns the strings of o */
 	struct import_result result;
 	unsigned char sha[SHA256_LEN];
 	int rc;
@@ -130,9 +130,10 @@ static bool read_unit(struct request *req, int64_t *ret)
 /* Texts are copied: the worker must not look at the request. */
 static bool read_options(struct request *req, struct job *j)
 {
-	static const char *const names[] = {"format", "source", "metric", "experiment", "host"};
-	const char **const fields[] = {&j->o.format, &j->o.source, &j->o.metric, &j->o.experiment,
-				       &j->o.host};
+	static const char *const names[] = {"format",	  "source", "metric",
+					    "experiment", "host",   "boot"};
+	const char **const fields[] = {&j->o.format,	 &j->o.source, &j->o.metric,
+				       &j->o.experiment, &j->o.host,   &j->o.boot};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const char *v = request_query(req, names[i]);
@@ -164,6 +165,8 @@ static void describe_options(struct import *im, const struct import_options *o)
 
 	json_object_set_new(j, "experiment", js_text(o->experiment));
 	json_object_set_new(j, "host", js_text(o->host));
+	if (o->boot) /* what was imported before there was this option keeps its hash */
+		json_object_set_new(j, "boot", js_text(o->boot));
 	json_object_set_new(j, "metric", js_text(o->metric));
 	json_object_set_new(j, "set", labels_json(&o->factors));
 	json_object_set_new(j, "tag", labels_json(&o->tags));
@@ -536,9 +539,9 @@ static void job_done(void *ctx)
 
 enum step api_import(struct request *req)
 {
-	static const char *const names[] = {"dry_run",	  "format", "source", "set",  "tag",
-					    "experiment", "host",   "metric", "unit", "interval",
-					    "overflow",	  "demo",   NULL};
+	static const char *const names[] = {"dry_run",	  "format",   "source", "set",	  "tag",
+					    "experiment", "host",     "boot",	"metric", "unit",
+					    "interval",	  "overflow", "demo",	NULL};
 	struct import *im;
 	struct job *j;
 	struct err err;

@@ -179,7 +179,9 @@ static void explain_boot(struct cmp *c)
 		   c->boot_why, c->side[0].n, c->side[1].n, c->plan.n[0], c->plan.n[1]);
 	if (unknown)
 		cmp_reason(c, "boots_unknown",
-			   "%zu runs do not record their boot and are taken as one boot a side",
+			   "%zu runs do not record their boot and are taken as one boot a side (an "
+			   "import can "
+			   "name it)",
 			   unknown);
 }
 

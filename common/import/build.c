@@ -16,6 +16,7 @@ struct run *import_run(struct runs *rs, const struct import_options *o)
 		return r;
 	r->source = o->source ? xstrdup(o->source) : NULL;
 	r->host = o->host ? xstrdup(o->host) : NULL;
+	r->boot_id = o->boot ? xstrdup(o->boot) : NULL;
 	r->experiment = o->experiment ? xstrdup(o->experiment) : NULL;
 	return r;
 }

@@ -20,6 +20,7 @@ struct import_options {
 	struct labels factors; /* set on every run */
 	struct labels tags;
 	const char *experiment, *host;
+	const char *boot;	/* which boot of the box; NULL = as the file says, if it does */
 	int64_t interval_ns;	/* the tool's period when the file does not say; 0 unknown */
 	int64_t overflow_lo_ns; /* edge of the histogram (-h N) when the file does not say */
 };

@@ -19,7 +19,7 @@ _rigstat() {
 	experiment) options='--duration --factor --help --host --json --on-failure --order --quiet --retries --runs --seed --server --tune --wait --warmup --workload' ;;
 	pin) options='--a --b --c --help --json --metric --server --title' ;;
 	show) options='--format --formats --help --interval --json --metric --overflow --unit' ;;
-	import) options='--dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;
+	import) options='--boot --dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;
 	relabel) options='--help --server' ;;
 	export) options='--format --help --interval --metric --overflow --server --to --unit' ;;
 	exclude) options='--help --reason --server --undo' ;;

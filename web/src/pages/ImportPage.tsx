@@ -15,6 +15,7 @@ import { useMore } from "./Runs";
 interface Options {
   experiment: string;
   host: string;
+  boot: string;
   format: string;
   unit: string;
   metric: string;
@@ -39,6 +40,7 @@ export function ImportPage() {
   const [options, setOptions] = useState<Options>({
     experiment: "",
     host: "",
+    boot: "",
     format: "",
     unit: "",
     metric: "",
@@ -245,7 +247,7 @@ function OptionsForm({
   onChange: (o: Partial<Options>) => void;
 }) {
   const formats = useApi<{ items: { name: string; title: string }[] }>(`${API}/imports/formats`);
-  const text = (name: "experiment" | "host" | "metric", label: string, placeholder: string) => (
+  const text = (name: "experiment" | "host" | "boot" | "metric", label: string, placeholder: string) => (
     <label>
       {label}
       <input
@@ -264,6 +266,7 @@ function OptionsForm({
     >
       {text("experiment", "Experiment", "groups the files; made when new")}
       {text("host", "Box", "where it was measured")}
+      {text("boot", "Boot", "any name; kernels are judged over boots")}
       <label>
         Format
         <select
