@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes the manual pages and the bash completion that repeat what the programs' --help says, so that
-they cannot differ from it: packaging/from_help.py BUILD. tests/integration/test_man.py runs it and
+"""Writes the manual pages and completions that repeat what the programs' --help and docs/ say, so that
+they cannot differ from them: packaging/from_help.py BUILD. tests/integration/test_man.py runs it and
 compares (--check)."""
 import os
 import pathlib
 import re
 import subprocess
 import sys
+
+import yaml
+
+import markdown_man
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MAN = ROOT / "docs" / "man"
@@ -198,15 +202,130 @@ may stand several times.
     return page("rigstat-agent.conf", 5, "settings of rigstat\\-agent", body)
 
 
+# ---- pages made of docs/ ----
+
+def docs_page(name, summary, source, see):
+    body = markdown_man.convert((ROOT / "docs" / source).read_text())
+    if not body.startswith(".S"):
+        body = ".SH DESCRIPTION\n" + body
+    return page(name, 7, summary, body + ".SH SEE ALSO\n" + see)
+
+
+def api_page():
+    api = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+    rows = "".join(f"| `{method.upper()} {path}` | {operation['summary']} |\n"
+                   for path, methods in api["paths"].items()
+                   for method, operation in methods.items() if method in ("get", "post", "put", "patch", "delete"))
+    text = f"""#
+## Description
+{api['info']['description']}
+
+Every server describes itself: `/api/v1/openapi.json`, and as a page `/docs/api`. Where tokens are in use a request
+carries `Authorization: Bearer TOKEN`.
+
+## Requests
+
+| request | what |
+|---|---|
+{rows}
+## Examples
+
+```
+curl -s "$RIGSTAT_SERVER/api/v1/runs?q=experiment=rq&limit=5"
+curl -s "$RIGSTAT_SERVER/api/v1/compare?a=experiment=rq,rq=0&b=experiment=rq,rq=1"
+```
+"""
+    see = ".BR rigstat (1),\n.BR rigstat\\-selectors (7),\n.BR rigstat\\-server (8)\n"
+    return page("rigstat-api", 7, "the REST interface of rigstat\\-server",
+                         markdown_man.convert(text) + ".SH SEE ALSO\n" + see)
+
+
+def server_env_page():
+    body = """.SH DESCRIPTION
+.I /etc/rigstat/server.env
+is the environment of
+.BR rigstat\\-server.service .
+Lines are
+.IR NAME = value ,
+as
+.B EnvironmentFile=
+of
+.BR systemd.exec (5)
+reads them.
+.TP
+.B RIGSTAT_SERVER_OPTIONS
+Options of
+.BR "rigstat\\-server serve" ,
+with blanks between them.
+.TP
+.B RIGSTAT_DATABASE
+The PostgreSQL to use when no
+.B \\-\\-embedded
+stands in the options; PGPASSFILE and the other variables of libpq work too.
+.P
+A change needs
+.BR "systemctl restart rigstat\\-server" .
+.SH EXAMPLE
+""" + verbatim((ROOT / "packaging" / "config" / "server.env").read_text().rstrip("\n")) + """.SH SEE ALSO
+.BR rigstat\\-server (8)
+"""
+    return page("rigstat-server.env", 5, "settings of rigstat\\-server.service", body)
+
+
 # ---- completion ----
 
-def completion(program):
-    verbs = verbs_of(say(program, "--help"))
-    cases = ""
-    for verb in verbs:
-        text = say(program, verb, "--help")
-        options = sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) | {"--help"})
-        cases += f"\t{verb}) options='{' '.join(options)}' ;;\n"
+def options_by_verb(program):
+    """{verb: (summary, its options)}"""
+    top = say(program, "--help")
+    summaries = dict(re.findall(r"^  ([a-z][a-z-]*)  +(\S.*)$", top, re.M))
+    return {verb: (summaries[verb], sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", say(program, verb, "--help")))
+                                           | {"--help"}))
+            for verb in verbs_of(top)}
+
+
+def zsh_completion(program):
+    quoted = lambda text: text.replace("'", "'\\''")
+    found = options_by_verb(program)
+    verbs = "".join(f"\t\t'{verb}:{quoted(summary)}'\n" for verb, (summary, _) in found.items())
+    cases = "".join(f"\t{verb}) options=({' '.join(options)}) ;;\n" for verb, (_, options) in found.items())
+    return f"""#compdef rigstat
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Written by packaging/from_help.py. zsh completion of rigstat: verbs, options, files.
+
+local -a verbs options
+if (( CURRENT == 2 )); then
+	verbs=(
+{verbs}	)
+	_describe verb verbs
+	return
+fi
+case $words[2] in
+{cases}esac
+if [[ $PREFIX == -* ]]; then
+	compadd -- $options
+else
+	_files
+fi
+"""
+
+
+def fish_completion(program):
+    quoted = lambda text: text.replace("\\", "\\\\").replace("'", "\\'")
+    lines = ""
+    for verb, (summary, options) in options_by_verb(program).items():
+        lines += f"complete -c rigstat -n __fish_use_subcommand -f -a {verb} -d '{quoted(summary)}'\n"
+        for option in options:
+            lines += f"complete -c rigstat -n '__fish_seen_subcommand_from {verb}' -l {option.removeprefix('--')}\n"
+    return f"""# SPDX-License-Identifier: GPL-2.0-or-later
+# Written by packaging/from_help.py. fish completion of rigstat: verbs, options, files.
+
+{lines}"""
+
+
+def bash_completion(program):
+    found = options_by_verb(program)
+    verbs = list(found)
+    cases = "".join(f"\t{verb}) options='{' '.join(options)}' ;;\n" for verb, (_, options) in found.items())
     return f"""# SPDX-License-Identifier: GPL-2.0-or-later
 # Written by packaging/from_help.py. bash completion of rigstat: verbs, options, files.
 
@@ -237,7 +356,15 @@ def main():
         MAN / "rigstat.1": rigstat_page(cli),
         MAN / "rigstat-agent.8": agent_page(agent),
         MAN / "rigstat-agent.conf.5": conf_page(agent),
-        ROOT / "packaging" / "completion" / "rigstat.bash": completion(cli),
+        MAN / "rigstat-stats.7": docs_page("rigstat-stats", "how rigstat compares", "STATISTICS.md",
+                                           ".BR rigstat (1),\n.BR rigstat\\-selectors (7)\n"),
+        MAN / "rigstat-formats.7": docs_page("rigstat-formats", "files that rigstat reads", "IMPORT.md",
+                                             ".BR rigstat (1)\n"),
+        MAN / "rigstat-api.7": api_page(),
+        MAN / "rigstat-server.env.5": server_env_page(),
+        ROOT / "packaging" / "completion" / "rigstat.bash": bash_completion(cli),
+        ROOT / "packaging" / "completion" / "_rigstat": zsh_completion(cli),
+        ROOT / "packaging" / "completion" / "rigstat.fish": fish_completion(cli),
     }
     stale = [p for p, text in made.items() if not p.exists() or p.read_text() != text]
     for path in stale:
