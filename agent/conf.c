@@ -8,6 +8,7 @@
 
 #include "agent/lock.h"
 #include "agent/pmu.h"
+#include "agent/pmu_scope.h"
 #include "agent/rights.h"
 #include "agent/sysinfo.h"
 #include "common/ini.h"
@@ -43,6 +44,9 @@ const char agent_conf_help[] =
 	"                        CPU (blame and shares 1, counters, pmu and system 0.1); repeat\n"
 	"  --app NAME=KEY:PATTERN  a program whose share is a metric; KEY is comm, leader, exe or\n"
 	"                        cgroup, as oracle=comm:oracle*; repeat for more\n"
+	"  --counters SCOPE      what counters count: box (all CPUs), workload (the run's, from "
+	"its\n"
+	"                        exec on, with its children) or cgroup:PATH (default box)\n"
 	"  --event NAME          count this perf event, such as cache-misses, msr/smi/ or\n"
 	"                        sched:sched_switch; repeat for more\n"
 	"  --sync WHEN           fsync of the spool: interval, always, quiet or off\n"
@@ -95,6 +99,7 @@ void agent_conf_done(struct agent_conf *c)
 	free(c->host);
 	free(c->token_file);
 	free(c->ca_file);
+	free(c->counters_cgroup);
 	for (size_t i = 0; i < c->apps_len; i++)
 		share_app_done(&c->apps[i]);
 	for (size_t i = 0; i < c->events_len; i++)
@@ -168,6 +173,17 @@ static int set_blame(struct agent_conf *c, const char *value, struct err *reterr
 	if (parse_duration(value, &c->blame_ns, reterr) || c->blame_ns <= 0)
 		return err_set(reterr, ERR_INVALID,
 			       "blame: \"%s\" is neither auto, off nor a time such as 50us", value);
+	return 0;
+}
+
+static int set_counters(struct agent_conf *c, const char *value, struct err *reterr)
+{
+	char *cgroup;
+
+	if (pmu_scope_parse(value, &c->counters, &cgroup, reterr))
+		return err_prefix(reterr, "counters: ");
+	free(c->counters_cgroup);
+	c->counters_cgroup = cgroup;
 	return 0;
 }
 
@@ -293,6 +309,7 @@ enum key {
 	K_EXPERIMENTS,
 	K_APP,
 	K_EVENT,
+	K_COUNTERS,
 	K_IO,
 	K_LOCKS,
 	K_SYSTEM,
@@ -325,6 +342,7 @@ static const struct {
 	{"experiments", K_EXPERIMENTS, true},
 	{"app", K_APP, false},
 	{"event", K_EVENT, false},
+	{"counters", K_COUNTERS, false},
 	{"io", K_IO, true},
 	{"locks", K_LOCKS, true},
 	{"system", K_SYSTEM, true},
@@ -409,6 +427,8 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 		return add_app(c, value, reterr);
 	case K_EVENT:
 		return add_event(c, value, reterr);
+	case K_COUNTERS:
+		return set_counters(c, value, reterr);
 	case K_SPOOL_MAX:
 		return set_size(&c->spool_bytes_max, name, value, reterr);
 	case K_FREE_MIN:

@@ -4,6 +4,7 @@
  * file and line. Keys are the long options without dashes. */
 #pragma once
 
+#include "agent/pmu_group.h"
 #include "agent/shares.h"
 #include "common/err.h"
 
@@ -39,8 +40,10 @@ struct agent_conf {
 	int64_t blame_ns;     /* threshold of late wake-ups; 0: the run's own p99.9, -1: no blame */
 	bool experiments;     /* the daemon carries out what the server asks for */
 	bool shares;	      /* sample who uses the CPUs */
-	bool io, locks;	      /* latency of block requests; contended kernel locks */
-	bool system;	      /* what the kernel counts about itself */
+	enum pmu_mode counters; /* what counters count: pmu_scope.h */
+	char *counters_cgroup;	/* PMU_CGROUP */
+	bool io, locks;		/* latency of block requests; contended kernel locks */
+	bool system;		/* what the kernel counts about itself */
 	struct {
 		char probe[16];
 		double part; /* of one CPU */

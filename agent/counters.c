@@ -1,40 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two perf groups a CPU, so that an interval costs two reads a CPU: the task clock, which is a PMU
- * of its own, and the events of the software PMU. In one group Linux 6.18 counts only those of the
- * leader's PMU and still reports that all were running (seen here: 0 context switches a second).
+/* Two perf groups a place, so that an interval costs two reads a CPU: the task clock, which is a
+ * PMU of its own, and the events of the software PMU. In one group Linux 6.18 counts only those of
+ * the leader's PMU and still reports that all were running (seen here: 0 context switches a
+ * second).
  *
- * Values are sums over the CPUs with the summed times enabled and running. A CPU whose group
- * stood still (hotplug) makes the interval a gap: it is left out and counted, then the group is
- * opened again. No context switch at all is a gap, too: our own threads switch. */
+ * A CPU that stood still (hotplug) makes the interval a gap: it is left out and counted
+ * (pmu_group.c). No context switch of the whole box at all is a gap, too: our own threads switch.
+ */
 #include "agent/counters.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "agent/conf.h"
 #include "agent/sysinfo.h"
 #include "common/check.h"
 #include "common/clock.h"
 
-/* A cpu-wide event that ran less than this part of the interval has a hole (perf.md 2.3). */
-#define ENABLED_MIN 0.95
 /* In an interval of this length our own threads have switched. */
 #define SWITCHES_WITHIN_NS (500 * NS_PER_MS)
 
 static const struct event {
-	const char *metric, *unit;
-	uint64_t config;
+	const char *metric, *unit, *name;
 	size_t group;
 } events[] = {
-	{"task_clock", "ns", PERF_COUNT_SW_TASK_CLOCK, 0},
-	{"context_switches", "1", PERF_COUNT_SW_CONTEXT_SWITCHES, 1},
-	{"migrations", "1", PERF_COUNT_SW_CPU_MIGRATIONS, 1},
-	{"page_faults", "1", PERF_COUNT_SW_PAGE_FAULTS, 1},
-	{"major_page_faults", "1", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1},
+	{"task_clock", "ns", "task-clock", 0},
+	{"context_switches", "1", "context-switches", 1},
+	{"migrations", "1", "cpu-migrations", 1},
+	{"page_faults", "1", "page-faults", 1},
+	{"major_page_faults", "1", "major-faults", 1},
 };
 
 #define EVENTS	 ARRAY_LEN(events)
@@ -55,30 +50,12 @@ static const struct proc_counter {
 
 #define PROCS ARRAY_LEN(procs)
 
-struct group_value {
-	uint64_t nr, enabled, running;
-	uint64_t value[EVENTS];
-};
-
-struct group {
-	int leader;	/* -1: nothing of it is open */
-	int fd[EVENTS]; /* -1: not open */
-	struct group_value last;
-	int64_t last_ns;
-};
-
-struct cpu {
-	int number;
-	struct group group[GROUPS];
-};
-
 struct counters {
 	struct probe p;
-	struct cpu *cpu;
-	size_t cpus;
-	int error[EVENTS];   /* errno of the first refusal, 0: open */
-	size_t slot[EVENTS]; /* position in its group's values */
-	size_t open;	     /* events in all groups */
+	struct pmu_scope scope;
+	bool online[AGENT_CPUS_MAX];
+	struct pmu_group *group[GROUPS]; /* NULL: nothing is open now */
+	int error[EVENTS];		 /* errno of the refusal, 0: it can be counted */
 	uint64_t series[EVENTS], proc_series[PROCS];
 	uint64_t proc_last[PROCS];
 	bool proc_known[PROCS];
@@ -86,80 +63,58 @@ struct counters {
 	struct pace pace;
 };
 
-static int open_event(const struct event *e, int cpu, int group)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = e->config,
-		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
-			       PERF_FORMAT_TOTAL_TIME_RUNNING,
-	};
+/* ---- opening ---- */
 
-	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, group, PERF_FLAG_FD_CLOEXEC);
+/* Place of an event in its group: they stand in the table in that order. */
+static size_t slot_of(size_t e)
+{
+	size_t slot = 0;
+
+	for (size_t i = 0; i < e; i++)
+		slot += events[i].group == events[e].group;
+	return slot;
 }
 
-static bool read_group(const struct group *g, struct group_value *ret)
+static void close_groups(struct counters *c)
 {
-	*ret = (struct group_value){0};
-	return g->leader >= 0 && read(g->leader, ret, sizeof(*ret)) > 0;
+	for (size_t g = 0; g < GROUPS; g++)
+		pmu_group_close(TAKE(c->group[g]));
 }
 
-static void close_group(struct group *g)
+static void open_group(struct counters *c, size_t number)
 {
+	const struct pmu_target target = pmu_scope_target(&c->scope, c->online, AGENT_CPUS_MAX);
+	struct pmu_event *v = xcalloc(EVENTS, sizeof(*v));
+	const struct pmu_event *list[PMU_GROUP_MAX];
+	size_t n = 0;
+
 	for (size_t e = 0; e < EVENTS; e++) {
-		if (g->fd[e] >= 0)
-			close(g->fd[e]);
-		g->fd[e] = -1;
-	}
-	g->leader = -1;
-}
-
-/* Opens what no CPU has refused so far; a refusal holds for the whole box. */
-static void open_group(struct counters *c, struct cpu *cpu, size_t number)
-{
-	struct group *g = &cpu->group[number];
-
-	g->leader = -1;
-	for (size_t e = 0; e < EVENTS; e++) {
-		g->fd[e] = -1;
-		if (c->error[e] || events[e].group != number)
+		if (events[e].group != number)
 			continue;
-		g->fd[e] = open_event(&events[e], cpu->number, g->leader);
-		if (g->fd[e] < 0)
-			c->error[e] = errno;
-		else if (g->leader < 0)
-			g->leader = g->fd[e];
+		CHECK(!pmu_event_parse(events[e].name, "", &v[n], NULL)); /* generic ones */
+		list[n] = &v[n];
+		n++;
 	}
-	g->last_ns = clock_monotonic_ns();
-	(void)read_group(g, &g->last);
-}
-
-static void number_slots(struct counters *c)
-{
-	size_t n[GROUPS] = {0};
-
-	c->open = 0;
+	c->group[number] = pmu_group_open(list, n, &target);
 	for (size_t e = 0; e < EVENTS; e++)
-		if (!c->error[e]) {
-			c->slot[e] = n[events[e].group]++;
-			c->open++;
-		}
+		if (events[e].group == number)
+			c->error[e] = pmu_group_error(c->group[number], slot_of(e));
+	free(v);
 }
 
-/* A second pass when a later CPU refused what an earlier one had opened. */
-static void open_all(struct counters *c)
+static void open_groups(struct counters *c)
 {
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < c->cpus * GROUPS; i++) {
-			if (pass)
-				close_group(&c->cpu[i / GROUPS].group[i % GROUPS]);
-			open_group(c, &c->cpu[i / GROUPS], i % GROUPS);
-		}
-		number_slots(c);
-		if (c->open == EVENTS || !c->open)
-			return;
-	}
+	close_groups(c);
+	for (size_t g = 0; g < GROUPS; g++)
+		open_group(c, g);
+}
+
+static bool any_open(const struct counters *c)
+{
+	for (size_t e = 0; e < EVENTS; e++)
+		if (!c->error[e])
+			return true;
+	return false;
 }
 
 static void raise_fd_limit(void)
@@ -172,45 +127,49 @@ static void raise_fd_limit(void)
 	}
 }
 
-static void why_absent(int error, char *buf, size_t cap)
-{
-	if (error == EACCES || error == EPERM)
-		snprintf(buf, cap,
-			 "perf_event_open: %s; grant CAP_PERFMON or set "
-			 "kernel.perf_event_paranoid to 0 or less",
-			 strerror(error));
-	else if (error == ENOENT || error == EOPNOTSUPP)
-		snprintf(buf, cap, "this kernel does not have the event (%s)", strerror(error));
-	else if (error == EMFILE)
-		snprintf(buf, cap, "out of file descriptors; raise LimitNOFILE=");
-	else
-		snprintf(buf, cap, "perf_event_open: %s", strerror(error));
-}
+/* ---- declaring ---- */
 
 static void declare_event(struct counters *c, size_t e, struct series_list *l)
 {
-	char why[200] = "";
+	char why[400], method[64];
 	struct series_decl d = {
 		.metric = events[e].metric,
 		.kind = "counter",
 		.unit = events[e].unit,
-		.method = "perf-sw-cpuwide/1",
+		.method = pmu_scope_method(&c->scope, "perf-sw-cpuwide/1", method, sizeof(method)),
 		.state = "exact",
 	};
 
-	if (c->error[e]) {
-		why_absent(c->error[e], why, sizeof(why));
+	pmu_scope_label(&c->scope, &d);
+	if (*c->scope.why || c->error[e]) {
 		d.kind = "absent";
 		d.state = NULL;
-		d.reason = why;
+		d.reason = *c->scope.why ? c->scope.why
+					 : pmu_error_text(c->error[e], c->scope.conf.mode, why,
+							  sizeof(why));
 	}
 	c->series[e] = series_declare(l, &d);
+}
+
+/* Groups of a run are opened in it; for a workload this is a trial, which tells what is refused. */
+static void open_for_run(struct counters *c)
+{
+	pmu_scope_begin(&c->scope);
+	if (!pmu_scope_of_run(&c->scope))
+		return;
+	close_groups(c);
+	if (*c->scope.why)
+		return;
+	open_groups(c);
+	if (pmu_scope_waits(&c->scope))
+		close_groups(c);
 }
 
 static void on_declare(struct probe *p, struct series_list *l)
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
 
+	open_for_run(c);
 	for (size_t e = 0; e < EVENTS; e++)
 		declare_event(c, e, l);
 	for (size_t i = 0; i < PROCS; i++) {
@@ -223,10 +182,22 @@ static void on_declare(struct probe *p, struct series_list *l)
 		};
 
 		c->proc_series[i] = 0;
-		if (!procs[i].only_without_perf || !c->open)
+		if (!procs[i].only_without_perf || !any_open(c))
 			c->proc_series[i] = series_declare(l, &d);
 	}
 }
+
+static void on_workload(struct probe *p, int pid)
+{
+	struct counters *c = CONTAINER_OF(p, struct counters, p);
+
+	if (c->scope.conf.mode != PMU_TASK || *c->scope.why)
+		return;
+	c->scope.pid = pid;
+	open_groups(c);
+}
+
+/* ---- collecting ---- */
 
 /* "key 123 ..." at the start of a line of a small /proc file. */
 static bool read_total(const char *text, const char *key, uint64_t *ret)
@@ -284,64 +255,34 @@ static void collect_procs(struct counters *c, const struct interval *in, struct 
 	}
 }
 
-/* Adds the group's deltas to the sums; false when it stood still. */
-static bool add_group(struct counters *c, struct cpu *cpu, size_t number, struct group_value *sum)
-{
-	struct group *g = &cpu->group[number];
-	int64_t now = clock_monotonic_ns();
-	struct group_value v;
-
-	if (!read_group(g, &v) ||
-	    (double)(v.enabled - g->last.enabled) < ENABLED_MIN * (double)(now - g->last_ns)) {
-		close_group(g);
-		open_group(c, cpu, number);
-		return false;
-	}
-	sum->enabled += v.enabled - g->last.enabled;
-	sum->running += v.running - g->last.running;
-	for (size_t i = 0; i < v.nr && i < EVENTS; i++)
-		sum->value[i] += v.value[i] - g->last.value[i];
-	g->last = v;
-	g->last_ns = now;
-	return true;
-}
-
-static bool group_is_open(const struct counters *c, size_t number)
-{
-	for (size_t e = 0; e < EVENTS; e++)
-		if (!c->error[e] && events[e].group == number)
-			return true;
-	return false;
-}
-
-/* Sums of a group over all CPUs; false when one of them has a hole. */
-static bool add_cpus(struct counters *c, size_t number, struct group_value *sum)
-{
-	bool whole = true;
-
-	*sum = (struct group_value){0};
-	for (size_t i = 0; i < c->cpus; i++)
-		whole &= add_group(c, &c->cpu[i], number, sum);
-	return whole;
-}
-
 /* Our own threads switch on the measured CPUs: none at all is a counter that does not count. */
-static bool implausible(const struct counters *c, size_t number, const struct group_value *sum,
+static bool implausible(const struct counters *c, size_t number, const struct pmu_sum *sum,
 			const struct interval *in)
 {
 	return number == events[SWITCHES].group && !c->error[SWITCHES] &&
-	       in->dt_ns >= SWITCHES_WITHIN_NS && !sum->value[c->slot[SWITCHES]];
+	       c->scope.conf.mode == PMU_BOX && in->dt_ns >= SWITCHES_WITHIN_NS &&
+	       !sum[slot_of(SWITCHES)].value;
 }
 
-static void put_group(const struct counters *c, size_t number, const struct group_value *sum,
+/* Whole or not at all: a sum that misses a CPU is no number. */
+static bool is_whole(const struct counters *c, size_t number, const struct pmu_sum *sum)
+{
+	for (size_t e = 0; e < EVENTS; e++)
+		if (events[e].group == number && !c->error[e] &&
+		    !pmu_state_has_value(sum[slot_of(e)].state))
+			return false;
+	return true;
+}
+
+static void put_group(const struct counters *c, size_t number, const struct pmu_sum *sum,
 		      const struct interval *in, struct record_writer *w)
 {
 	for (size_t e = 0; e < EVENTS; e++) {
-		struct counter_sample s = {.enabled_ns = sum->enabled, .running_ns = sum->running};
+		struct counter_sample s;
 
 		if (c->error[e] || events[e].group != number)
 			continue;
-		s.delta = (int64_t)sum->value[c->slot[e]];
+		s = pmu_scope_sample(&sum[slot_of(e)], in->dt_ns);
 		record_item_counter(w, c->series[e], in->t0_ns, in->dt_ns, &s, 1);
 	}
 }
@@ -349,17 +290,18 @@ static void put_group(const struct counters *c, size_t number, const struct grou
 static void on_collect(struct probe *p, const struct interval *in, struct record_writer *w)
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
-	struct group_value sum;
+	struct pmu_sum sum[PMU_GROUP_MAX];
 	struct interval all;
 
 	if (!pace_due(&c->pace, in, &all))
 		return;
 	collect_procs(c, &all, w);
 	for (size_t g = 0; g < GROUPS; g++) {
-		if (!group_is_open(c, g))
+		if (!c->group[g])
 			continue;
-		if (add_cpus(c, g, &sum) && !implausible(c, g, &sum, &all))
-			put_group(c, g, &sum, &all, w);
+		pmu_group_read(c->group[g], sum);
+		if (is_whole(c, g, sum) && !implausible(c, g, sum, &all))
+			put_group(c, g, sum, &all, w);
 		else
 			c->gaps += in->measured;
 	}
@@ -369,13 +311,13 @@ static void on_begin(struct probe *p)
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
 	const struct interval none = {0};
-	struct group_value sum;
+	struct pmu_sum sum[PMU_GROUP_MAX];
 
 	pace_begin(&c->pace, c->pace.divisor);
 	collect_procs(c, &none, NULL);
 	for (size_t g = 0; g < GROUPS; g++)
-		if (group_is_open(c, g))
-			(void)add_cpus(c, g, &sum);
+		if (c->group[g])
+			pmu_group_read(c->group[g], sum);
 	c->gaps = 0;
 }
 
@@ -399,23 +341,20 @@ static void on_free(struct probe *p)
 {
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
 
-	for (size_t i = 0; i < c->cpus * GROUPS; i++)
-		close_group(&c->cpu[i / GROUPS].group[i % GROUPS]);
-	free(c->cpu);
+	close_groups(c);
+	pmu_scope_done(&c->scope);
 	free(c);
 }
 
-struct probe *counters_probe(void)
+struct probe *counters_probe(const struct pmu_scope_conf *scope)
 {
 	struct counters *c = xcalloc(1, sizeof(*c));
-	static bool online[AGENT_CPUS_MAX]; /* loop thread only */
 
 	raise_fd_limit();
-	c->cpu = xcalloc(sysinfo_online_cpus(online, AGENT_CPUS_MAX), sizeof(*c->cpu));
-	for (size_t i = 0; i < AGENT_CPUS_MAX; i++)
-		if (online[i])
-			c->cpu[c->cpus++].number = (int)i;
-	open_all(c);
+	(void)sysinfo_online_cpus(c->online, AGENT_CPUS_MAX);
+	pmu_scope_init(&c->scope, scope);
+	if (!pmu_scope_of_run(&c->scope))
+		open_groups(c);
 	c->p = (struct probe){
 		.name = "counters",
 		.budget = PROBE_COUNTING_BUDGET,
@@ -423,6 +362,7 @@ struct probe *counters_probe(void)
 		.slow = on_slow,
 		.declare = on_declare,
 		.begin = on_begin,
+		.workload = on_workload,
 		.collect = on_collect,
 		.summary = on_summary,
 		.free = on_free,

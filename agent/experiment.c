@@ -211,6 +211,13 @@ static char **make_env(struct experiment *x)
 static void on_workload_exit(void *user, const struct workload_result *r);
 static void on_workload_end(void *user);
 
+static void on_workload_forked(void *user, int pid)
+{
+	struct experiment *x = user;
+
+	session_workload(x->parts->session, pid);
+}
+
 static uint64_t log_bytes_max(const struct experiment_conf *conf)
 {
 	return conf->parse ? PARSE_BYTES_MAX : LOG_BYTES_MAX;
@@ -224,7 +231,8 @@ static int start_workload(struct experiment *x, struct err *reterr)
 				   .cpus = &x->conf->cpus,
 				   .log_path = path,
 				   .log_bytes_max = log_bytes_max(x->conf),
-				   .grace_ns = x->conf->grace_ns};
+				   .grace_ns = x->conf->grace_ns,
+				   .before_exec = on_workload_forked};
 	char **env;
 	int rc;
 

@@ -20,6 +20,7 @@ struct asked {
 	struct pmu_event event;
 	struct pmu_group *group; /* NULL: see why */
 	char why[500];
+	bool known; /* the name is an event here */
 	uint64_t series;
 	struct pmu_sum run;
 	uint64_t intervals, missing;
@@ -28,6 +29,9 @@ struct asked {
 
 struct pmu {
 	struct probe base;
+	struct pmu_scope scope;
+	const bool *cpus;
+	size_t cpus_len;
 	struct core_counters *core[PMU_OPENINGS_MAX];
 	size_t cores;
 	struct asked *asked;
@@ -122,7 +126,8 @@ static void open_cores(struct pmu *p, const bool *cpus, size_t cpus_len)
 	pmu_cpu_read("", &core[0], &cpu);
 	host_marks("", &cpu, &test, &p->host);
 	for (size_t i = 0; i < n && test.trust != PMU_UNTRUSTED && test.trust != PMU_NO_PMU; i++)
-		p->core[p->cores++] = core_counters_open("", &core[i], n > 1, cpus, cpus_len);
+		p->core[p->cores++] =
+			core_counters_open("", &core[i], n > 1, cpus, cpus_len, &p->scope);
 }
 
 static bool is_core_event(const struct pmu_event *e)
@@ -139,31 +144,69 @@ static bool is_core_event(const struct pmu_event *e)
 	       e->opening[0].type == PERF_TYPE_HW_CACHE || e->opening[0].type == PERF_TYPE_RAW;
 }
 
-static void open_asked(struct pmu *p, struct asked *a, const char *name, const bool *cpus,
-		       size_t cpus_len)
+static void name_asked(struct pmu *p, struct asked *a, const char *name)
 {
-	const struct pmu_target target = {
-		.mode = PMU_BOX, .cpus = cpus, .cpus_len = cpus_len, .mux_ns = 0};
-	const struct pmu_event *event = &a->event;
 	struct err err;
-	int error;
 
 	a->name = name;
-	if (pmu_event_parse(name, "", &a->event, &err)) {
+	a->known = !pmu_event_parse(name, "", &a->event, &err);
+	if (!a->known)
 		snprintf(a->why, sizeof(a->why), "%s", err.text);
-		return;
-	}
-	if (*p->no_cores && is_core_event(&a->event)) {
+	if (a->known && *p->no_cores && is_core_event(&a->event)) {
 		snprintf(a->why, sizeof(a->why), "%s", p->no_cores);
-		return;
+		a->known = false;
 	}
+}
+
+/* Of this box or run; `why` says what is refused. */
+static void open_asked(struct pmu *p, struct asked *a)
+{
+	const struct pmu_target target = pmu_scope_target(&p->scope, p->cpus, p->cpus_len);
+	const struct pmu_event *event = &a->event;
+	int error;
+
+	pmu_group_close(TAKE(a->group));
+	if (!a->known)
+		return;
 	a->group = pmu_group_open(&event, 1, &target);
 	error = pmu_group_error(a->group, 0);
+	a->why[0] = '\0';
 	if (!error)
 		return;
-	(void)pmu_error_text(error, PMU_BOX, a->why, sizeof(a->why));
+	(void)pmu_error_text(error, p->scope.conf.mode, a->why, sizeof(a->why));
 	append_paranoid("", error, a->why, sizeof(a->why));
 	pmu_group_close(TAKE(a->group));
+}
+
+/* Groups of a run are opened in it; for a workload that comes later only on trial. */
+static void open_for_run(struct pmu *p)
+{
+	pmu_scope_begin(&p->scope);
+	if (!pmu_scope_of_run(&p->scope))
+		return;
+	for (size_t i = 0; i < p->cores; i++)
+		core_counters_run(p->core[i]);
+	for (size_t i = 0; i < p->asked_len; i++) {
+		struct asked *a = &p->asked[i];
+
+		if (!*p->scope.why)
+			open_asked(p, a);
+		if (*p->scope.why || pmu_scope_waits(&p->scope))
+			pmu_group_close(TAKE(a->group));
+	}
+}
+
+static void pmu_workload(struct probe *base, int pid)
+{
+	struct pmu *p = CONTAINER_OF(base, struct pmu, base);
+
+	if (p->scope.conf.mode != PMU_TASK || *p->scope.why)
+		return;
+	p->scope.pid = pid;
+	for (size_t i = 0; i < p->cores; i++)
+		core_counters_workload(p->core[i]);
+	for (size_t i = 0; i < p->asked_len; i++)
+		open_asked(p, &p->asked[i]);
 }
 
 /* ---- the probe ---- */
@@ -173,34 +216,48 @@ static bool is_scaled(const struct asked *a)
 	return a->event.scale < 1 || a->event.scale > 1;
 }
 
-static struct series_decl asked_decl(const struct asked *a, char metric[128])
+/* "" when the event counts in this run. */
+static const char *why_not(const struct pmu *p, const struct asked *a)
 {
+	return a->known && *p->scope.why ? p->scope.why : a->why;
+}
+
+static struct series_decl asked_decl(const struct pmu *p, const struct asked *a, char metric[128],
+				     char method[64])
+{
+	struct series_decl d = {.metric = metric,
+				.unit = a->known ? a->event.unit : "1",
+				.label = {{"event", a->name}}};
+
 	pmu_event_metric(a->name, metric, 128);
-	return (struct series_decl){.metric = metric,
-				    .unit = a->group ? a->event.unit : "1",
-				    .label = {{"event", a->name}},
-				    .method = a->event.software ? "perf-sw-cpuwide/1"
-								: "perf-hw-cpuwide/1"};
+	d.method = pmu_scope_method(&p->scope,
+				    a->event.software ? "perf-sw-cpuwide/1" : "perf-hw-cpuwide/1",
+				    method, 64);
+	pmu_scope_label(&p->scope, &d);
+	return d;
 }
 
 static void pmu_declare(struct probe *base, struct series_list *l)
 {
 	struct pmu *p = CONTAINER_OF(base, struct pmu, base);
+	const char *no_cores = *p->no_cores ? p->no_cores : p->scope.why;
 
-	if (*p->no_cores)
-		core_counters_declare_absent(l, p->no_cores);
-	for (size_t i = 0; i < p->cores; i++)
+	open_for_run(p);
+	if (*no_cores)
+		core_counters_declare_absent(&p->scope, l, no_cores);
+	for (size_t i = 0; i < p->cores && !*no_cores; i++)
 		core_counters_declare(p->core[i], l);
 	for (size_t i = 0; i < p->asked_len; i++) {
 		struct asked *a = &p->asked[i];
-		char metric[128];
-		struct series_decl d = asked_decl(a, metric);
+		const char *why = why_not(p, a);
+		char metric[128], method[64];
+		struct series_decl d = asked_decl(p, a, metric, method);
 
-		if (a->group && is_scaled(a))
+		if (!*why && is_scaled(a))
 			continue; /* one value at the end */
-		d.kind = a->group ? "counter" : "absent";
-		d.reason = a->group ? NULL : a->why;
-		d.state = a->group && a->event.software ? "exact" : NULL;
+		d.kind = *why ? "absent" : "counter";
+		d.reason = *why ? why : NULL;
+		d.state = !*why && a->event.software ? "exact" : NULL;
 		a->series = series_declare(l, &d);
 	}
 }
@@ -230,7 +287,7 @@ static void collect_asked(struct asked *a, const struct interval *in, struct rec
 	struct counter_sample s;
 
 	pmu_group_read(a->group, sum);
-	s = (struct counter_sample){(int64_t)sum[0].value, sum[0].enabled_ns, sum[0].running_ns};
+	s = pmu_scope_sample(&sum[0], in->dt_ns);
 	if (in->measured) {
 		a->intervals++;
 		a->missing += !pmu_state_has_value(sum[0].state);
@@ -257,15 +314,16 @@ static void pmu_collect(struct probe *base, const struct interval *in, struct re
 }
 
 /* A total is one of the whole window or none. */
-static void finish_scaled(const struct asked *a, struct record_writer *w, uint64_t *last_series)
+static void finish_scaled(const struct pmu *p, const struct asked *a, struct record_writer *w,
+			  uint64_t *last_series)
 {
-	char metric[128];
-	struct series_decl d = asked_decl(a, metric);
+	char metric[128], method[64];
+	struct series_decl d = asked_decl(p, a, metric, method);
 	bool whole = !a->missing;
 	uint64_t number;
 
 	d.kind = whole ? "value" : "absent";
-	d.state = whole ? pmu_state_name(a->run.state) : NULL;
+	d.state = !whole ? NULL : a->run.state == PMU_IDLE ? "exact" : pmu_state_name(a->run.state);
 	d.reason = whole ? NULL : pmu_state_reason(a->worst);
 	number = series_declare_more(w, last_series, &d);
 	if (whole)
@@ -278,9 +336,10 @@ static void pmu_finish(struct probe *base, struct record_writer *w, uint64_t *la
 
 	for (size_t i = 0; i < p->cores; i++)
 		core_counters_finish(p->core[i], w, last_series);
+	core_counters_finish_totals(p->core, p->cores, w, last_series);
 	for (size_t i = 0; i < p->asked_len; i++)
 		if (p->asked[i].group && is_scaled(&p->asked[i]) && p->asked[i].intervals)
-			finish_scaled(&p->asked[i], w, last_series);
+			finish_scaled(p, &p->asked[i], w, last_series);
 }
 
 static void pmu_summary(struct probe *base, struct run_summary *s)
@@ -321,6 +380,7 @@ static void pmu_free(struct probe *base)
 	for (size_t i = 0; i < p->asked_len; i++)
 		pmu_group_close(p->asked[i].group);
 	free(p->asked);
+	pmu_scope_done(&p->scope);
 	marks_done(&p->host);
 	free(p);
 }
@@ -329,21 +389,26 @@ struct probe *pmu_probe(const struct pmu_conf *conf)
 {
 	struct pmu *p = xcalloc(1, sizeof(*p));
 	static bool online[AGENT_CPUS_MAX]; /* loop thread only */
-	const bool *cpus = conf->cpus ? conf->cpus : online;
-	size_t cpus_len = conf->cpus ? conf->cpus_len : AGENT_CPUS_MAX;
 
 	(void)sysinfo_online_cpus(online, AGENT_CPUS_MAX);
-	open_cores(p, cpus, cpus_len);
+	pmu_scope_init(&p->scope, &conf->scope);
+	p->cpus = conf->cpus ? conf->cpus : online;
+	p->cpus_len = conf->cpus ? conf->cpus_len : AGENT_CPUS_MAX;
+	open_cores(p, p->cpus, p->cpus_len);
 	p->asked = xcalloc(conf->events_len, sizeof(*p->asked));
 	p->asked_len = conf->events_len;
-	for (size_t i = 0; i < conf->events_len; i++)
-		open_asked(p, &p->asked[i], conf->events[i], cpus, cpus_len);
+	for (size_t i = 0; i < conf->events_len; i++) {
+		name_asked(p, &p->asked[i], conf->events[i]);
+		if (!pmu_scope_of_run(&p->scope))
+			open_asked(p, &p->asked[i]);
+	}
 	p->base = (struct probe){.name = "pmu",
 				 .budget = PROBE_COUNTING_BUDGET,
 				 .expense = "counting hardware events",
 				 .slow = pmu_slow,
 				 .declare = pmu_declare,
 				 .begin = pmu_begin,
+				 .workload = pmu_workload,
 				 .collect = pmu_collect,
 				 .finish = pmu_finish,
 				 .summary = pmu_summary,

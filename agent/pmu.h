@@ -4,13 +4,14 @@
  * `event_<name>`: a counter each interval, or with a PMU's scale one value of the run. */
 #pragma once
 
-#include "agent/probe.h"
+#include "agent/pmu_scope.h"
 
 struct pmu_conf {
 	char *const *events; /* names, borrowed until free */
 	size_t events_len;
-	const bool *cpus; /* NULL: all that are online */
+	const bool *cpus; /* borrowed until free; NULL: all that are online */
 	size_t cpus_len;
+	struct pmu_scope_conf scope;
 };
 
 /* Never fails: what cannot be counted is an absent series with the reason. */

@@ -2,6 +2,7 @@
 #include "agent/pmu_derived.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #define IPC_MAX	    12.0 /* wider than any CPU of today */
 #define HZ_MIN	    100e6
@@ -344,4 +345,37 @@ const char *pmu_implausible(double cycles, double instructions, double running_n
 	if (fmax_hz > 0 && cycles > running_ns * fmax_hz / 1e9 * 1.1)
 		return "more cycles than the highest frequency allows";
 	return NULL;
+}
+
+static void join_method(char *buf, size_t cap, const char *method)
+{
+	size_t len = strlen(buf);
+
+	if (!len)
+		snprintf(buf, cap, "%s", method);
+	else if (!strstr(buf, method))
+		snprintf(buf + len, cap - len, "+%s", method);
+}
+
+double pmu_total(const struct pmu_part *part, size_t n, char *method, size_t method_cap, char *why,
+		 size_t why_cap)
+{
+	double sum = 0, weight = 0;
+
+	method[0] = why[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		if (!(part[i].weight > 0) && !part[i].reason)
+			continue;
+		if (isnan(part[i].value)) {
+			snprintf(why, why_cap, "not available: the total lacks %.40s: %.200s",
+				 part[i].pmu, part[i].reason);
+			return (double)NAN;
+		}
+		join_method(method, method_cap, part[i].method);
+		sum += part[i].value * part[i].weight;
+		weight += part[i].weight;
+	}
+	if (!(weight > 0))
+		snprintf(why, why_cap, "not available: nothing ran that could be counted");
+	return weight > 0 ? sum / weight : (double)NAN;
 }

@@ -58,6 +58,19 @@ void pmu_plan_retiring(const struct pmu_cpu *cpu, struct pmu_plan *ret);
 /* The percentage; NaN when it cannot be true (outside -1..101, no cycles, stalls > cycles). */
 double pmu_plan_value(const struct pmu_plan *p, double cycles, const double *events);
 
+/* What one core type of a hybrid CPU adds to a total. */
+struct pmu_part {
+	const char *pmu, *method;
+	double value;	    /* NaN: none */
+	double weight;	    /* its cycles, of cpu_ghz its busy time; 0: nothing ran on it */
+	const char *reason; /* why there is no value */
+};
+/* The mean of the values by their weights: with cycles as weights ipc becomes the sum of the
+ * instructions over that of the cycles. `method` becomes "a/1", or "a/1+b/1" when the types are
+ * measured in different ways. NaN with `why` when a type that ran has no value. */
+double pmu_total(const struct pmu_part *part, size_t n, char *method, size_t method_cap, char *why,
+		 size_t why_cap);
+
 /* cycles and instructions of busy time: NULL, or why they cannot be true (perf.md 2.3). `fmax_hz`
  * 0: not known. */
 const char *pmu_implausible(double cycles, double instructions, double running_ns, double busy_ns,

@@ -341,11 +341,17 @@ const char *pmu_error_text(int error, enum pmu_mode mode, char *buf, size_t cap)
 	else if (error == ENOENT)
 		text = "not available: this CPU or virtual machine does not count the event "
 		       "(no hardware PMU?)";
+	else if ((error == EACCES || error == EPERM) && mode == PMU_TASK)
+		text = "no right: grant CAP_PERFMON or set kernel.perf_event_paranoid to 1 or less "
+		       "(in a container the seccomp profile may forbid it, too)";
 	else if (error == EACCES || error == EPERM)
 		text = "no right: grant CAP_PERFMON or set kernel.perf_event_paranoid to 0 or less "
 		       "(in a container the seccomp profile may forbid it, too)";
 	else if (error == EMFILE || error == ENFILE)
 		text = "out of file descriptors; raise LimitNOFILE= of the service";
+	else if (error == EINVAL && mode != PMU_BOX)
+		text = "not available: the kernel refuses this event for a task or cgroup (a PMU "
+		       "that counts for whole CPUs only, or a modifier that it lacks)";
 	else if (error == EINVAL)
 		text = "not available: the kernel refuses this combination (more events than "
 		       "counters, or a modifier that this PMU lacks)";
@@ -388,7 +394,7 @@ static enum pmu_state judge_hybrid(struct pmu_delta *d)
 
 static enum pmu_state judge_member(const struct pmu_group *g, size_t m, struct pmu_delta *d)
 {
-	if (g->target.mode == PMU_TASK && g->event[m].openings > 1)
+	if (g->target.mode == PMU_TASK && (g->event[m].openings > 1 || g->target.part))
 		return judge_hybrid(d);
 	return pmu_judge(g->target.mode, d, g->target.mux_ns);
 }

@@ -61,6 +61,7 @@ struct pmu_target {
 	int cgroup_fd;	/* PMU_CGROUP: an open directory of the cgroup file system */
 	pid_t pid;	/* PMU_TASK; children that it makes later are counted too */
 	bool on_exec;	/* PMU_TASK: begin at its exec() */
+	bool part;	/* PMU_TASK: the events are of one core type of several */
 	bool pinned;	/* visible loss instead of silent multiplexing; at most two events */
 	int64_t mux_ns; /* 0: 4 ms */
 };

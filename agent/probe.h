@@ -73,6 +73,8 @@ struct probe {
 	void (*declare)(struct probe *p, struct series_list *l);
 	/* Forget what has accumulated: the run begins now. May be NULL. */
 	void (*begin)(struct probe *p);
+	/* The run's workload is this process, which has not reached its exec() yet. May be NULL. */
+	void (*workload)(struct probe *p, int pid);
 	void (*collect)(struct probe *p, const struct interval *i, struct record_writer *w);
 	/* The window has ended: declares and writes what is known only now (totals of the run),
 	 * before RUN_END. May be NULL. */

@@ -10,6 +10,7 @@
 #include "agent/experiment.h"
 #include "agent/lock.h"
 #include "agent/parse.h"
+#include "agent/pmu_scope.h"
 #include "agent/run_logs.h"
 #include "agent/tune/journal.h"
 #include "agent/tune/tunables.h"
@@ -329,6 +330,11 @@ static int check_options(struct run_options *o, int argc, char **argv, struct er
 	rc = check_workload(o, argc, argv, reterr);
 	if (rc)
 		return rc;
+	rc = pmu_scope_check(&(struct pmu_scope_conf){o->agent.counters, o->agent.counters_cgroup,
+						      o->x.argv != NULL},
+			     reterr);
+	if (rc)
+		return rc;
 	if (o->x.parse && !o->x.argv)
 		return err_set(reterr, ERR_INVALID, "--parse reads a workload's output: give one");
 	if (!o->x.duration_ns && !o->x.argv)
@@ -469,7 +475,7 @@ static int run_locked(struct run_options *o, struct err *reterr)
 	CLEANUP(spool_closep) struct spool *spool = NULL;
 	CLEANUP(session_closep) struct session *session = NULL;
 	struct tunable_client *tunables = NULL;
-	struct session_conf sc = {.conf = &o->agent};
+	struct session_conf sc = {.conf = &o->agent, .workload = o->x.argv != NULL};
 	int rc = open_tunables(o, &tunables, reterr);
 
 	if (!rc)

@@ -133,25 +133,6 @@ static void mark_slowed(const struct entry *e, struct run_summary *s)
 
 /* ---- intervals ---- */
 
-void pace_begin(struct pace *p, unsigned int divisor)
-{
-	*p = (struct pace){.divisor = divisor};
-}
-
-bool pace_due(struct pace *p, const struct interval *in, struct interval *ret)
-{
-	if (!p->skipped)
-		p->t0_ns = in->t0_ns;
-	p->dt_ns += in->dt_ns;
-	if (++p->skipped < p->divisor && !in->edge)
-		return false;
-	*ret = *in;
-	ret->t0_ns = p->t0_ns;
-	ret->dt_ns = p->dt_ns;
-	pace_begin(p, p->divisor);
-	return true;
-}
-
 static void put_member(struct strbuf *j, const char *key, const char *value)
 {
 	if (!value)
@@ -215,6 +196,17 @@ uint64_t sampler_begin(struct sampler *s, struct record_writer *w)
 		s->v[i].probe->declare(s->v[i].probe, &l);
 	sampler_discard(s);
 	return l.last;
+}
+
+void sampler_workload(struct sampler *s, int pid)
+{
+	for (size_t i = 0; i < s->len; i++) {
+		int64_t before_ns = thread_cpu_ns();
+
+		if (s->v[i].probe->workload)
+			s->v[i].probe->workload(s->v[i].probe, pid);
+		(void)charge(&s->v[i], before_ns);
+	}
 }
 
 void sampler_collect(struct sampler *s, bool measured, bool edge, struct record_writer *w)

@@ -16,6 +16,8 @@ void sampler_budget(struct sampler *s, const char *probe, double part);
 /* Begins a run: asks every probe for its series, writes the SERIES items, restarts the probes.
  * Returns the highest series number. */
 uint64_t sampler_begin(struct sampler *s, struct record_writer *w);
+/* The run's workload has been forked and waits before its exec(). */
+void sampler_workload(struct sampler *s, int pid);
 /* One interval from the last collection until now into `w`; `measured` says which side of the
  * window's edges it lies on, `edge` that it ends there. */
 void sampler_collect(struct sampler *s, bool measured, bool edge, struct record_writer *w);

@@ -65,6 +65,13 @@ static bool enough_descriptors(struct session *s)
 	return false;
 }
 
+static struct pmu_scope_conf scope_of(const struct session *s)
+{
+	const struct agent_conf *c = s->conf.conf;
+
+	return (struct pmu_scope_conf){c->counters, c->counters_cgroup, s->conf.workload};
+}
+
 static void add_cause_probes(struct session *s)
 {
 	const struct agent_conf *c = s->conf.conf;
@@ -73,7 +80,8 @@ static void add_cause_probes(struct session *s)
 
 	if (!enough_descriptors(s))
 		return;
-	const struct pmu_conf pmu = {.events = c->events, .events_len = c->events_len};
+	const struct pmu_conf pmu = {
+		.events = c->events, .events_len = c->events_len, .scope = scope_of(s)};
 
 	sampler_add(s->sampler, pmu_probe(&pmu));
 	if (c->blame_ns >= 0)
@@ -98,9 +106,11 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 		.priority = c->priority,
 		.use_dma_latency = c->use_dma_latency,
 	};
+	struct pmu_scope_conf scope;
 	int r;
 
 	s->conf = *conf;
+	scope = scope_of(s);
 	sysinfo_boot_id(s->boot_id);
 	rights_housekeeping(c->housekeeping, c->cpus, AGENT_CPUS_MAX, &s->marks);
 	r = wakeup_start(&wc, &s->wakeup, reterr);
@@ -110,7 +120,7 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 	s->sampler = sampler_new();
 	s->wakeup_probe = wakeup_probe(s->wakeup);
 	sampler_add(s->sampler, s->wakeup_probe);
-	sampler_add(s->sampler, counters_probe());
+	sampler_add(s->sampler, counters_probe(&scope));
 	sampler_add(s->sampler, hardware_probe(""));
 	if (c->system)
 		sampler_add(s->sampler, system_probe(""));
@@ -285,6 +295,12 @@ void session_begin(struct session *s, const struct run_start *r)
 	record_item_phase(&s->w, PHASE_WARM_UP, clock_realtime_ns());
 	append(s);
 	s->phase = PHASE_WARM_UP;
+}
+
+void session_workload(struct session *s, int pid)
+{
+	if (session_running(s))
+		sampler_workload(s->sampler, pid);
 }
 
 void session_tick(struct session *s)

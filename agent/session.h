@@ -22,6 +22,7 @@
 struct session_conf {
 	struct spool *spool;	       /* borrowed */
 	const struct agent_conf *conf; /* borrowed: cpus, policy, period, probes, host */
+	bool workload;		       /* the runs have one: session_workload() */
 };
 
 struct session;
@@ -43,6 +44,8 @@ struct run_start {
 	struct facts *tunables; /* merged into the environment; NULL: none */
 };
 void session_begin(struct session *s, const struct run_start *r);
+/* The run's workload: forked, and held before its exec() until this returns. */
+void session_workload(struct session *s, int pid);
 /* Once an interval; collects and appends one record. */
 void session_tick(struct session *s);
 void session_measure(struct session *s);

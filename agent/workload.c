@@ -39,8 +39,19 @@ struct workload {
 struct child {
 	const struct workload_conf *conf;
 	int out_fd, error_fd;
+	int go[2]; /* closes when the parent is ready */
 	pid_t parent;
 };
+
+static void wait_for_go(const struct child *c)
+{
+	char byte;
+
+	close(c->go[1]);
+	while (read(c->go[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(c->go[0]);
+}
 
 NORETURN static void run_child(const struct child *c)
 {
@@ -62,6 +73,7 @@ NORETURN static void run_child(const struct child *c)
 		(void)sched_setaffinity(0, sizeof(*c->conf->cpus), c->conf->cpus);
 	for (char *const *e = c->conf->env; e && *e; e++)
 		putenv(*e);
+	wait_for_go(c);
 	if ((!c->conf->directory || chdir(c->conf->directory) == 0) &&
 	    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0) == 0 && dup2(c->out_fd, 1) == 1 &&
 	    dup2(c->out_fd, 2) == 2)
@@ -95,16 +107,27 @@ static int fork_child(struct workload *w, const struct workload_conf *conf, int 
 
 	if (pipe2(error, O_CLOEXEC) < 0)
 		return err_errno(reterr, errno, "cannot start the workload");
+	if (pipe2(c.go, O_CLOEXEC) < 0) {
+		rc = err_errno(reterr, errno, "cannot start the workload");
+		close(error[0]);
+		close(error[1]);
+		return rc;
+	}
 	c.error_fd = error[1];
 	w->started_ns = clock_monotonic_ns();
 	w->pid = fork();
 	if (w->pid == 0)
 		run_child(&c);
 	close(error[1]);
+	close(c.go[0]);
 	if (w->pid < 0) {
 		rc = err_errno(reterr, errno, "cannot start the workload");
+		close(c.go[1]);
 	} else {
 		setpgid(w->pid, w->pid);
+		if (conf->before_exec)
+			conf->before_exec(w->user, w->pid);
+		close(c.go[1]);
 		rc = wait_for_exec(w, error[0], conf->argv[0], reterr);
 	}
 	close(error[0]);

@@ -37,6 +37,8 @@ struct workload_conf {
 	const char *log_path;  /* stdout and stderr */
 	uint64_t log_bytes_max;
 	int64_t grace_ns; /* from TERM to KILL */
+	/* Called once while the child waits before its exec(); NULL: nothing. */
+	void (*before_exec)(void *user, int pid);
 };
 
 struct workload_result {

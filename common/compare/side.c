@@ -45,11 +45,30 @@ static PRINTF(4, 5) void leave_out(struct side *s, const struct run *r, const ch
 	s->out[s->n_out++] = (struct left_out){r, code, xstrdup(text)};
 }
 
+/* Counters of the box are what every other program's are: they need no word. */
+static const char *scope_of(const struct series *s)
+{
+	const char *scope = labels_get(&s->labels, "scope");
+
+	return scope && strcmp(scope, "box") != 0 ? scope : NULL;
+}
+
+static void note_scope(struct side *side, const struct series *s, bool first)
+{
+	const char *scope = scope_of(s);
+
+	if (first)
+		side->scope = scope;
+	else if (strcmp(side->scope ? side->scope : "", scope ? scope : "") != 0)
+		side->mixed_scopes = true;
+}
+
 /* Remembers how the series was measured; what differs inside one side is said later. */
 static void note_measurement(struct side *side, const struct series *s)
 {
 	bool first = !side->unit;
 
+	note_scope(side, s, first);
 	if (first) {
 		side->unit = s->unit;
 		side->method = s->method;
@@ -117,23 +136,34 @@ static int add_hists(struct cmp *c, struct side *side, const struct run *r, stru
 	return 0;
 }
 
+/* The scope tells what was counted, not a part of it. */
+static bool is_total(const struct series *s)
+{
+	return s->labels.len == (labels_get(&s->labels, "scope") ? 1 : 0);
+}
+
+static bool is_value(const struct cmp *c, const struct series *s)
+{
+	return is_wanted(c, s) && s->kind == SERIES_VALUE && isfinite(s->value);
+}
+
 /* The unlabelled value when there is one, else the mean of the labelled ones. */
 static bool find_value(struct cmp *c, struct side *side, const struct run *r, double *ret)
 {
 	double sum = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->series_len; i++) {
-		const struct series *s = &r->series[i];
-
-		if (!is_wanted(c, s) || s->kind != SERIES_VALUE || !isfinite(s->value))
-			continue;
-		note_measurement(side, s);
-		if (!s->labels.len) {
-			*ret = s->value;
+	for (size_t i = 0; i < r->series_len; i++)
+		if (is_value(c, &r->series[i]) && is_total(&r->series[i])) {
+			note_measurement(side, &r->series[i]);
+			*ret = r->series[i].value;
 			return true;
 		}
-		sum += s->value;
+	for (size_t i = 0; i < r->series_len; i++) {
+		if (!is_value(c, &r->series[i]))
+			continue;
+		note_measurement(side, &r->series[i]);
+		sum += r->series[i].value;
 		n++;
 	}
 	*ret = n ? sum / (double)n : NAN;
@@ -241,8 +271,11 @@ static void describe_labels(struct cmp *c, struct side *side)
 
 		if (!is_wanted(c, &r->series[i]) || r->series[i].kind == SERIES_ABSENT)
 			continue;
-		for (size_t k = 0; k < l->len; k++)
+		for (size_t k = 0; k < l->len; k++) {
+			if (!strcmp(l->v[k].key, "scope") && !scope_of(&r->series[i]))
+				continue;
 			strbuf_printf(&b, "%s%s=%s", b.len ? " " : "", l->v[k].key, l->v[k].value);
+		}
 	}
 	side->labels = strbuf_take(&b);
 }

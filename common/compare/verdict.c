@@ -73,6 +73,23 @@ static bool methods_differ(struct cmp *c)
 	return true;
 }
 
+/* Counters of the box, of a workload and of a cgroup are different quantities. */
+static bool scopes_block(struct cmp *c)
+{
+	bool mixed = false;
+
+	for (int s = 0; s < 2; s++) {
+		if (!c->side[s].mixed_scopes)
+			continue;
+		cmp_reason(c, "mixed_scopes",
+			   "the runs of side %s did not all count the same thing (box, workload or "
+			   "cgroup): choose one by its label scope, or count them again",
+			   side_name(c, s));
+		mixed = true;
+	}
+	return mixed;
+}
+
 static bool environment_blocks(struct cmp *c)
 {
 	const json_t *blocking = json_object_get(c->environment, "blocking");
@@ -267,6 +284,9 @@ static void explain_data(struct cmp *c)
 		cmp_reason(c, "labels_differ", "the sides merge different series (A: %s; %s: %s)",
 			   *a->labels ? a->labels : "unlabelled", c->b,
 			   *b->labels ? b->labels : "unlabelled");
+	if (a->scope && b->scope && !strcmp(a->scope, b->scope))
+		cmp_reason(c, "scope", "counted in %s only, not in the whole box",
+			   !strcmp(a->scope, "workload") ? "the workload" : a->scope);
 	if (json_array_size(within))
 		cmp_reason(
 			c, "differs_within",
@@ -359,6 +379,7 @@ static enum word decide(struct cmp *c)
 {
 	bool forbidden = methods_differ(c);
 
+	forbidden |= scopes_block(c);
 	forbidden |= environment_blocks(c);
 	forbidden |= hosts_block(c);
 	forbidden |= cpu_models_block(c);

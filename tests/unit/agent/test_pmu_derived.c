@@ -274,6 +274,48 @@ static void error_texts(void **state)
 	assert_null(strstr(pmu_error_text(ENOENT, PMU_BOX, buf, sizeof(buf)), "cgroup"));
 }
 
+static double total(const struct pmu_part *part, size_t n, char method[128], char why[300])
+{
+	return pmu_total(part, n, method, 128, why, 300);
+}
+
+/* P cores: 3 instructions a cycle of 4e9 cycles; E cores: 1 of 1e9. Together 13 / 5. */
+static void totals_of_a_hybrid(void **state)
+{
+	const struct pmu_part ipc[] = {{"cpu_core", "ipc/1", 3, 4e9, NULL},
+				       {"cpu_atom", "ipc/1", 1, 1e9, NULL}};
+	const struct pmu_part slots[] = {{"cpu_core", "intel-topdown-l1/1", 60, 3e9, NULL},
+					 {"cpu_atom", "intel-atom-retiring/1", 20, 1e9, NULL}};
+	char method[128], why[300];
+
+	(void)state;
+	assert_float_equal(total(ipc, 2, method, why), 2.6, 1e-9);
+	assert_string_equal(method, "ipc/1");
+	assert_string_equal(why, "");
+	assert_float_equal(total(slots, 2, method, why), 50, 1e-9);
+	assert_string_equal(method, "intel-topdown-l1/1+intel-atom-retiring/1");
+}
+
+/* E cores without the event: no total, and never the P cores' value in its place. */
+static void a_total_lacks_no_part(void **state)
+{
+	struct pmu_part part[] = {{"cpu_core", "intel-stalls-total/1", 70, 4e9, NULL},
+				  {"cpu_atom", NULL, NAN, 1e6, "E-cores have no such event"}};
+	char method[128], why[300];
+
+	(void)state;
+	assert_true(isnan(total(part, 2, method, why)));
+	assert_string_equal(why,
+			    "not available: the total lacks cpu_atom: E-cores have no such event");
+	/* Nothing ran on them: nothing is lacking. */
+	part[1] = (struct pmu_part){"cpu_atom", NULL, NAN, 0, NULL};
+	assert_float_equal(total(part, 2, method, why), 70, 1e-9);
+	assert_string_equal(method, "intel-stalls-total/1");
+	part[0] = part[1];
+	assert_true(isnan(total(part, 2, method, why)));
+	assert_non_null(strstr(why, "nothing ran"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +326,8 @@ int main(void)
 		cmocka_unit_test(states),
 		cmocka_unit_test(sums),
 		cmocka_unit_test(trust),
+		cmocka_unit_test(totals_of_a_hybrid),
+		cmocka_unit_test(a_total_lacks_no_part),
 		cmocka_unit_test(error_texts),
 	};
 

@@ -414,6 +414,84 @@ static void test_average_against_typical(void **state)
 	json_decref(doc);
 }
 
+static void count_in(struct runs *rs, size_t n, const char *scope, const char *method)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct run *r = value_run("ipc", 1 + 0.01 * (double)i, 0);
+
+		labels_set(&r->series[0].labels, "scope", scope);
+		r->series[0].method = xstrdup(method);
+		runs_add(rs, r);
+	}
+}
+
+static json_t *compare_scopes(struct runs *a, struct runs *b)
+{
+	const struct compare_side sa = {.runs = a->v, .n = a->len},
+				  sb = {.runs = b->v, .n = b->len};
+	const struct compare_options o = {.metric = "ipc"};
+	json_t *doc = NULL;
+	struct err e;
+
+	if (compare_document(&sa, &sb, &o, &doc, &e) < 0)
+		fail_msg("%s", e.text);
+	runs_done(a);
+	runs_done(b);
+	return doc;
+}
+
+/* Counters of the box and of a workload are never put into one comparison. */
+static void test_scopes_are_not_mixed(void **state)
+{
+	struct runs a = {0}, b = {0};
+	json_t *doc;
+
+	(void)state;
+	count_in(&a, 4, "box", "ipc/1");
+	count_in(&b, 4, "workload", "ipc-workload/1");
+	doc = compare_scopes(&a, &b);
+	assert_string_equal(text_at(doc, "verdict/word"), "not_comparable");
+	assert_string_equal(text_at(doc, "verdict/reasons/0/code"), "different_methods");
+	json_decref(doc);
+	count_in(&a, 4, "cgroup:/x", "ipc-cgroup/1");
+	count_in(&b, 2, "cgroup:/x", "ipc-cgroup/1");
+	count_in(&b, 2, "cgroup:/y", "ipc-cgroup/1");
+	doc = compare_scopes(&a, &b);
+	assert_string_equal(text_at(doc, "verdict/word"), "not_comparable");
+	assert_string_equal(text_at(doc, "verdict/reasons/0/code"), "mixed_scopes");
+	json_decref(doc);
+	count_in(&a, 4, "workload", "ipc-workload/1");
+	count_in(&b, 4, "workload", "ipc-workload/1");
+	doc = compare_scopes(&a, &b);
+	assert_string_not_equal(text_at(doc, "verdict/word"), "not_comparable");
+	assert_true(has_reason(doc, "scope"));
+	json_decref(doc);
+}
+
+/* A hybrid CPU's total stands for it, not the mean of its core types. */
+static void test_a_total_goes_before_its_parts(void **state)
+{
+	struct runs rs[2] = {{0}, {0}};
+	json_t *doc;
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < 4; i++) {
+			struct run *r = value_run("ipc", 3, 0);
+			struct series *s = &r->series[0];
+
+			labels_set(&s->labels, "pmu", "cpu_core");
+			labels_set(&s->labels, "scope", "box");
+			s = run_add_series(r, "ipc", SERIES_VALUE, "1");
+			s->value = 2.6 + 0.001 * (double)i;
+			labels_set(&s->labels, "scope", "box");
+			runs_add(&rs[k], r);
+		}
+	doc = compare_scopes(&rs[0], &rs[1]);
+	assert_near(num_at(row_of(doc, "mean"), "a/avg"), 2.6015, 1e-9);
+	json_decref(doc);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +511,8 @@ int main(void)
 		cmocka_unit_test(test_margin),
 		cmocka_unit_test(test_no_variation),
 		cmocka_unit_test(test_average_against_typical),
+		cmocka_unit_test(test_scopes_are_not_mixed),
+		cmocka_unit_test(test_a_total_goes_before_its_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
