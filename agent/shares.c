@@ -3,6 +3,7 @@
 #include "agent/perf_sampler.h"
 #include "agent/symbols.h"
 #include "agent/taskmap.h"
+#include "common/model/profile.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 #define HZ_DEFAULT 199
-#define TOP_MAX	   20	/* commands, symbols and objects that a run keeps */
+#define TOP_MAX	   PROFILE_TOP
 #define LOST_MAX   0.01 /* share of samples */
 #define BUDGET	   0.01 /* of one CPU */
 #define TALLY_MAX  4096 /* distinct names; the rest goes to one */

@@ -119,17 +119,17 @@ static void exact_p(struct calc_effect *e, double p, const char *what)
 	snprintf(e->test, sizeof(e->test), "%s (no variation within a side)", what);
 }
 
-void calc_unpaired(const double *a, size_t na, const double *b, size_t nb, double conf,
-		   double margin_rel, struct calc_effect *e)
+/* Everything on the scale of the values. False: there is nothing more to compute. */
+static bool unpaired_differences(const double *a, size_t na, const double *b, size_t nb,
+				 double conf, struct calc_effect *e)
 {
 	struct calc_summary sa, sb;
-	struct ttest t;
-	struct ratio r;
 	struct rank_mw mw;
+	struct ttest t;
 
 	effect_reset(e);
 	if (!na || !nb)
-		return;
+		return false;
 	calc_summarize(a, na, &sa);
 	calc_summarize(b, nb, &sb);
 	e->n_blocks = (double)(na < nb ? na : nb);
@@ -138,58 +138,100 @@ void calc_unpaired(const double *a, size_t na, const double *b, size_t nb, doubl
 		e->rel = e->abs / sa.avg;
 	e->state = CALC_TOO_FEW;
 	if (na < REPLICATES_AT_LEAST || nb < REPLICATES_AT_LEAST)
-		return;
+		return false;
 	e->state = CALC_OK;
 	MUST(ttest_welch(a, na, b, nb, conf, &t, &must_err));
 	take_abs(e, &t);
 	relative_to_base(e, sa.avg);
-	if (all_positive(a, na) && all_positive(b, nb)) {
-		MUST(ttest_ratio_welch(a, na, b, nb, conf, &r, &must_err));
-		take_ratio(e, &r);
-	}
-	snprintf(e->test, sizeof(e->test), "Welch t on %s, %zu + %zu",
-		 e->on_logs ? "log ratios" : "differences", na, nb);
+	snprintf(e->test, sizeof(e->test), "Welch t on differences, %zu + %zu", na, nb);
 	if (t.state == STAT_NO_VARIANCE) {
 		MUST(rank_mann_whitney(a, na, b, nb, &mw, &must_err));
 		exact_p(e, mw.p, "Mann-Whitney");
 	}
+	return true;
+}
+
+void calc_unpaired_points(const double *a, size_t na, const double *b, size_t nb, double conf,
+			  struct calc_effect *e)
+{
+	(void)unpaired_differences(a, na, b, nb, conf, e);
+}
+
+void calc_unpaired(const double *a, size_t na, const double *b, size_t nb, double conf,
+		   double margin_rel, struct calc_effect *e)
+{
+	struct ratio r;
+	double exact;
+
+	if (!unpaired_differences(a, na, b, nb, conf, e))
+		return;
+	exact = e->se > 0 ? NAN : e->p;
+	if (all_positive(a, na) && all_positive(b, nb)) {
+		MUST(ttest_ratio_welch(a, na, b, nb, conf, &r, &must_err));
+		take_ratio(e, &r);
+		if (isnan(exact))
+			snprintf(e->test, sizeof(e->test), "Welch t on log ratios, %zu + %zu", na,
+				 nb);
+		else
+			e->p = exact;
+	}
 	plan_ahead(e, power_mde_welch((double)na, (double)nb, 1 - conf, POWER),
-		   e->se / sqrt(1 / (double)na + 1 / (double)nb), sa.avg, margin_rel, 1 - conf);
+		   e->se / sqrt(1 / (double)na + 1 / (double)nb), summary_mean(a, na), margin_rel,
+		   1 - conf);
+}
+
+static void paired_differences(const double *a, const double *b, size_t n, double conf,
+			       const char *block_word, struct calc_effect *e)
+{
+	struct ttest t;
+
+	effect_reset(e);
+	CHECK(n >= REPLICATES_AT_LEAST);
+	e->state = CALC_OK;
+	e->n_blocks = (double)n;
+	MUST(ttest_paired(a, b, n, conf, &t, &must_err));
+	take_abs(e, &t);
+	relative_to_base(e, summary_mean(a, n));
+	snprintf(e->test, sizeof(e->test), "paired t on differences, %zu %s", n, block_word);
+}
+
+/* Blocks that all differ by the same: only the signs are left to test. */
+static void paired_exact(const double *a, const double *b, size_t n, struct calc_effect *e)
+{
+	double *d = xcalloc(n + 1, sizeof(*d));
+	struct perm_test flip;
+
+	for (size_t i = 0; i < n; i++)
+		d[i] = b[i] - a[i];
+	MUST(perm_sign_flip(d, n, NULL, &flip, &must_err));
+	exact_p(e, flip.p, "sign flips");
+	free(d);
+}
+
+void calc_paired_points(const double *a, const double *b, size_t n, double conf,
+			const char *block_word, struct calc_effect *e)
+{
+	paired_differences(a, b, n, conf, block_word, e);
+	if (!(e->se > 0))
+		paired_exact(a, b, n, e);
 }
 
 void calc_paired(const double *a, const double *b, size_t n, double conf, double margin_rel,
 		 const char *block_word, struct calc_effect *e)
 {
-	double *d = xcalloc(n + 1, sizeof(*d));
-	struct calc_summary sa, sb;
-	struct perm_test flip;
-	struct ttest t;
 	struct ratio r;
 
-	effect_reset(e);
-	CHECK(n >= REPLICATES_AT_LEAST);
-	calc_summarize(a, n, &sa);
-	calc_summarize(b, n, &sb);
-	e->state = CALC_OK;
-	e->n_blocks = (double)n;
-	MUST(ttest_paired(a, b, n, conf, &t, &must_err));
-	take_abs(e, &t);
-	relative_to_base(e, sa.avg);
+	paired_differences(a, b, n, conf, block_word, e);
 	if (all_positive(a, n) && all_positive(b, n)) {
 		MUST(ttest_ratio_paired(a, b, n, conf, &r, &must_err));
 		take_ratio(e, &r);
 	}
 	snprintf(e->test, sizeof(e->test), "paired t on %s, %zu %s",
 		 e->on_logs ? "log ratios" : "differences", n, block_word);
-	if (!(e->se > 0)) {
-		for (size_t i = 0; i < n; i++)
-			d[i] = b[i] - a[i];
-		MUST(perm_sign_flip(d, n, NULL, &flip, &must_err));
-		exact_p(e, flip.p, "sign flips");
-	}
-	plan_ahead(e, power_mde_paired((double)n, 1 - conf, POWER), e->se * sqrt((double)n), sa.avg,
-		   margin_rel, 1 - conf);
-	free(d);
+	if (!(e->se > 0))
+		paired_exact(a, b, n, e);
+	plan_ahead(e, power_mde_paired((double)n, 1 - conf, POWER), e->se * sqrt((double)n),
+		   summary_mean(a, n), margin_rel, 1 - conf);
 }
 
 void calc_moments(const struct calc_summary *a, const struct calc_summary *b, double conf,

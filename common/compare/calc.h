@@ -39,6 +39,12 @@ void calc_unpaired(const double *a, size_t na, const double *b, size_t nb, doubl
 		   double margin_rel, struct calc_effect *ret);
 void calc_paired(const double *a, const double *b, size_t n, double conf, double margin_rel,
 		 const char *block_word, struct calc_effect *ret);
+/* The same tests on differences alone, for shares that are told in points: interval and p then
+ * speak of one number. No plan for more blocks. */
+void calc_unpaired_points(const double *a, size_t na, const double *b, size_t nb, double conf,
+			  struct calc_effect *ret);
+void calc_paired_points(const double *a, const double *b, size_t n, double conf,
+			const char *block_word, struct calc_effect *ret);
 void calc_moments(const struct calc_summary *a, const struct calc_summary *b, double conf,
 		  double margin_rel, struct calc_effect *ret);
 

@@ -49,7 +49,7 @@ json_t *json_run_id(const struct run *r)
 	return id ? json_string(id) : *r->uid ? json_string(r->uid) : json_null();
 }
 
-static json_t *json_interval(double lo, double hi)
+json_t *json_interval(double lo, double hi)
 {
 	if (isnan(lo) || isnan(hi))
 		return json_null();
@@ -148,7 +148,7 @@ static const char *data_name(enum data_kind d)
 	return names[d];
 }
 
-static json_t *side_json(const struct cmp *c, int s)
+json_t *json_side(const struct cmp *c, int s)
 {
 	const struct side *side = &c->side[s];
 	double n = c->data == DATA_SUMMARY ? (double)side->summary.n : (double)c->plan.n[s];
@@ -331,8 +331,8 @@ static json_t *verdict_json(const struct cmp *c)
 static json_t *to_json(struct cmp *c)
 {
 	return PACK("{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:O,s:o,s:o,s:n}", "method", METHOD,
-		    "metric", metric_json(c), "confidence", json_num(c->conf), "a", side_json(c, 0),
-		    "b", side_json(c, 1), "design", design_json(c), "verdict", verdict_json(c),
+		    "metric", metric_json(c), "confidence", json_num(c->conf), "a", json_side(c, 0),
+		    "b", json_side(c, 1), "design", design_json(c), "verdict", verdict_json(c),
 		    "rows", rows_json(c), "charts", charts_json(c), "tail", tail_json(c),
 		    "environment", c->environment, "methods", methods_json(c), "hosts",
 		    hosts_table(c), "gate");

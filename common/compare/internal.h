@@ -206,6 +206,11 @@ const char *reading_name(enum reading r);
 void hosts_compare(struct cmp *c);
 
 void verdict_make(struct cmp *c);
+/* Its parts that need no rows, with their reasons: sides that must not be compared; fewer than
+ * three replicates a side; what order, boots and environment limit. */
+bool verdict_forbidden(struct cmp *c);
+bool verdict_too_few(struct cmp *c);
+void verdict_explain_design(struct cmp *c);
 void sentence_make(struct cmp *c);
 const char *word_name(enum word w);
 

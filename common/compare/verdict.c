@@ -375,7 +375,7 @@ static enum word word_of_primary(struct cmp *c)
 	return WORD_UNCLEAR;
 }
 
-static enum word decide(struct cmp *c)
+bool verdict_forbidden(struct cmp *c)
 {
 	bool forbidden = methods_differ(c);
 
@@ -385,18 +385,26 @@ static enum word decide(struct cmp *c)
 	forbidden |= cpu_models_block(c);
 	forbidden |= same_runs_block(c);
 	c->blocked = forbidden;
-	if (forbidden)
+	return forbidden;
+}
+
+bool verdict_too_few(struct cmp *c)
+{
+	if (replicates(c, 0) >= 3 && replicates(c, 1) >= 3)
+		return false;
+	cmp_reason(c, "few_replicates",
+		   "%.0f + %.0f %ss: at least 3 a side are needed to tell a difference from "
+		   "the noise between %ss",
+		   replicates(c, 0), replicates(c, 1), replicate_name(c->plan.replicate),
+		   replicate_name(c->plan.replicate));
+	return true;
+}
+
+static enum word decide(struct cmp *c)
+{
+	if (verdict_forbidden(c))
 		return WORD_NOT_COMPARABLE;
-	if (replicates(c, 0) < 3 || replicates(c, 1) < 3) {
-		cmp_reason(
-			c, "few_replicates",
-			"%.0f + %.0f %ss: at least 3 a side are needed to tell a difference from "
-			"the noise between %ss",
-			replicates(c, 0), replicates(c, 1), replicate_name(c->plan.replicate),
-			replicate_name(c->plan.replicate));
-		return WORD_NOT_ENOUGH_RUNS;
-	}
-	return word_of_primary(c);
+	return verdict_too_few(c) ? WORD_NOT_ENOUGH_RUNS : word_of_primary(c);
 }
 
 /* Numbers stay visible, but nothing is read from sides that may not be compared. */
@@ -411,6 +419,13 @@ static void silence_rows(struct cmp *c)
 		if (c->word == WORD_NOT_COMPARABLE)
 			calc_nothing(&r->effect, "none: not comparable");
 	}
+}
+
+void verdict_explain_design(struct cmp *c)
+{
+	explain_order(c);
+	explain_boot(c);
+	explain_data(c);
 }
 
 void verdict_make(struct cmp *c)
