@@ -7,6 +7,8 @@ const struct verb verbs[] = {
 	{"gate", "pass, fail or inconclusive by rules, for CI", verb_gate_help, verb_gate},
 	{"check-report", "do the figures of a report agree with each other?",
 	 verb_check_report_help, verb_check_report},
+	{"profile", "what the CPUs did in a run, and what moved between two sides",
+	 verb_profile_help, verb_profile},
 	{"hosts", "test boxes of a server", verb_hosts_help, verb_hosts},
 	{"host", "one test box: show, reserve, release, retire", verb_host_help, verb_host},
 	{"runs", "runs of a server, by selector", verb_runs_help, verb_runs},

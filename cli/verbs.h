@@ -36,3 +36,5 @@ int verb_relabel(int argc, char **argv);
 extern const char verb_relabel_help[];
 int verb_exclude(int argc, char **argv);
 extern const char verb_exclude_help[];
+int verb_profile(int argc, char **argv);
+extern const char verb_profile_help[];
