@@ -25,6 +25,7 @@ enum step api_export(struct request *req);
 enum step api_compare(struct request *req);
 enum step api_compare_gate(struct request *req);
 enum step api_compare_suggest(struct request *req);
+enum step api_profile_diff(struct request *req);
 enum step api_pins(struct request *req);
 enum step api_pin(struct request *req);
 enum step api_pin_show(struct request *req);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* GET /compare and /compare/gate.txt. */
+/* GET /compare, /compare/gate.txt and /profile/diff. */
 #include "server/api.h"
 #include "server/compare_job.h"
 #include "server/server.h"
@@ -127,6 +127,37 @@ enum step api_compare(struct request *req)
 						   .slug = "missing-parameter",
 						   .parameter = "gate"},
 				   "format=junit reports a gate: give gate=p99<=+5%%");
+	}
+	call.formats = f;
+	call.ctx = (void *)(uintptr_t)f;
+	return compare_start(req, &call);
+}
+
+/* ---- profiles: the same runs, another question ---- */
+
+enum step api_profile_diff(struct request *req)
+{
+	static const char *const names[] = {"a",      "b",	"metric", "ci", "margin",
+					    "factor", "anyway", "format", NULL};
+	struct compare_call call = {
+		.on_resolved = on_resolved, .on_done = on_done, .profile = true};
+	enum compare_format f = COMPARE_JSON;
+
+	if (!api_params(req, names) ||
+	    !compare_choose_format(
+		    req, COMPARE_JSON | COMPARE_TEXT | COMPARE_CSV | COMPARE_MARKDOWN, &f))
+		return STEP_DONE;
+	if (!compare_ask_from_query(req, &call.ask)) {
+		compare_ask_done(&call.ask);
+		return STEP_DONE;
+	}
+	if (call.ask.n_sides != 2) {
+		compare_ask_done(&call.ask);
+		return reply_fault(req,
+				   &(struct fault){.status = 400,
+						   .slug = "invalid-parameter",
+						   .parameter = "b"},
+				   "b: profiles are compared two sides at a time");
 	}
 	call.formats = f;
 	call.ctx = (void *)(uintptr_t)f;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "common/compare/profile.h"
+#include "common/model/profile.h"
 #include "common/sha256.h"
 #include "server/compare_job_work.h"
 #include "server/queries.h"
@@ -19,7 +21,7 @@
 struct flow {
 	struct request *req;
 	struct compare_call call;
-	struct sql sql[COMPARE_SIDES_MAX];
+	struct sql sql[COMPARE_SIDES_MAX], series;
 	struct flow_side {
 		struct flow *flow;
 		size_t index;
@@ -52,6 +54,7 @@ static void flow_free(void *ctx)
 		free(f->sides[i].ids);
 		strbuf_done(&f->sides[i].facts);
 	}
+	sql_done(&f->series);
 	metric_edits_free(f->edits, f->n_edits);
 	free(f->all_ids);
 	compare_ask_done(&f->call.ask);
@@ -114,6 +117,7 @@ static void start_work(struct flow *f)
 	w->formats = f->call.formats;
 	w->chart = f->call.chart;
 	w->dark = f->call.dark;
+	w->profile = f->call.profile;
 	w->n_sides = w->ask.n_sides;
 	for (size_t i = 0; i < w->n_sides; i++) {
 		w->runs[i] = f->sides[i].runs;
@@ -185,7 +189,7 @@ static void make_tag(struct flow *f, struct strbuf *out)
 	sha256_init(&tag);
 	tag_add(&tag, RIGSTAT_VERSION);
 	compare_ask_query(&f->call.ask, &text);
-	strbuf_printf(&text, " %u %d", f->call.formats, f->call.dark);
+	strbuf_printf(&text, " %u %d %d", f->call.formats, f->call.dark, f->call.profile);
 	tag_add(&tag, text.data);
 	tag_add(&tag, f->call.chart);
 	for (size_t i = 0; i < f->call.ask.n_sides; i++)
@@ -201,6 +205,33 @@ static void make_tag(struct flow *f, struct strbuf *out)
 	hex_put(out, sha, 16);
 }
 
+/* The series of all profile metrics in place of those of one metric. */
+static void query_profiles(struct flow *f)
+{
+	char names[PROFILE_BASES * PROFILE_KINDS][40];
+	const char *list[PROFILE_BASES * PROFILE_KINDS];
+	char condition[60];
+
+	for (int i = 0; i < PROFILE_BASES * PROFILE_KINDS; i++)
+		list[i] = profile_metric((enum profile_basis)(i / PROFILE_KINDS),
+					 (enum profile_kind)(i % PROFILE_KINDS), names[i],
+					 sizeof(names[i]));
+	sql_init(&f->series, &Q_RUN_SERIES,
+		 (struct db_param[]){P_I64S(f->all_ids, f->n_all), P_TEXT(""), P_BOOL(false)}, 3);
+	(void)snprintf(condition, sizeof(condition), "m.name = any ($%u::text[])",
+		       sql_param(&f->series, P_TEXTS(list, ARRAY_LEN(list))));
+	sql_replace(&f->series, "m.name = $2", condition);
+	sql_run(&f->series, f->req->server->db, &f->req->pending, on_series, f);
+}
+
+static void query_series(struct flow *f)
+{
+	db_query(f->req->server->db, DB_QUERY, &Q_RUN_SERIES,
+		 (struct db_param[]){P_I64S(f->all_ids, f->n_all), P_TEXT(f->call.ask.metric),
+				     P_BOOL(true)},
+		 3, DB_DEADLINE_MS, &f->req->pending, on_series, f);
+}
+
 static void on_all_known(struct flow *f)
 {
 	struct strbuf tag CLEANUP(strbuf_done) = {0};
@@ -210,10 +241,10 @@ static void on_all_known(struct flow *f)
 	if (f->call.on_resolved && !f->call.on_resolved(f->req, tag.data))
 		return;
 	collect_ids(f);
-	db_query(f->req->server->db, DB_QUERY, &Q_RUN_SERIES,
-		 (struct db_param[]){P_I64S(f->all_ids, f->n_all), P_TEXT(f->call.ask.metric),
-				     P_BOOL(true)},
-		 3, DB_DEADLINE_MS, &f->req->pending, on_series, f);
+	if (f->call.profile)
+		query_profiles(f);
+	else
+		query_series(f);
 }
 
 /* True when the last answer came and nothing failed. */
@@ -312,15 +343,20 @@ static void reply_no_runs(struct flow_side *s)
 			  f->call.ask.sides[s->index]);
 }
 
+static size_t runs_max(const struct flow *f)
+{
+	return f->call.profile ? PROFILE_RUNS_MAX : RUNS_PER_SIDE_MAX;
+}
+
 static void on_side(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct flow_side *s = ctx;
 	struct flow *f = s->flow;
 	struct err many;
 
-	if (!err && db_rows(r) > RUNS_PER_SIDE_MAX) {
-		(void)err_set(&many, ERR_LIMIT, "%s: more than %d runs match; narrow the selector",
-			      side_letter(s->index), RUNS_PER_SIDE_MAX);
+	if (!err && db_rows(r) > runs_max(f)) {
+		(void)err_set(&many, ERR_LIMIT, "%s: more than %zu runs match; narrow the selector",
+			      side_letter(s->index), runs_max(f));
 		err = &many;
 	}
 	if (!err && !db_rows(r)) {

@@ -34,6 +34,7 @@ struct compare_call {
 	unsigned int formats;	/* bits of enum compare_format */
 	const char *chart;	/* COMPARE_SVG; static text */
 	bool dark;
+	bool profile; /* what moved in the runs' profiles, in place of a metric */
 	/* The runs are known: `tag` identifies question, runs and their revisions. False: it has
 	 * replied (304) and the comparison is not made. May be NULL. */
 	bool (*on_resolved)(struct request *req, const char *tag);

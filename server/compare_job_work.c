@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "common/compare/profile.h"
 
 /* Shortest text that gives the double back would need 17 digits; 15 are beyond any statistic. */
 #define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
@@ -204,26 +205,78 @@ static int render(struct compare_work *w, const json_t *doc, struct err *reterr)
 	return 0;
 }
 
+/* ---- profiles ---- */
+
+static void add_profile_links(const struct compare_work *w, json_t *doc)
+{
+	struct strbuf q CLEANUP(strbuf_done) = {0};
+
+	compare_ask_query(&w->ask, &q);
+	json_object_set_new(
+		doc, "links",
+		json_pack("{s:o, s:o, s:o}", "text",
+			  json_sprintf("/api/v1/profile/diff?%s&format=text", q.data), "csv",
+			  json_sprintf("/api/v1/profile/diff?%s&format=csv", q.data), "markdown",
+			  json_sprintf("/api/v1/profile/diff?%s&format=markdown", q.data)));
+}
+
+static int compare_profiles(struct compare_work *w, const struct compare_side *sides)
+{
+	struct compare_options o = {.metric = w->ask.metric,
+				    .confidence = w->ask.confidence,
+				    .margin_rel = w->ask.margin_rel,
+				    .factor = w->ask.factor,
+				    .anyway = w->ask.anyway};
+	json_t *doc = NULL;
+	char *text;
+	int rc = profile_diff(&sides[0], &sides[1], &o, &doc, &w->err);
+
+	if (rc)
+		return rc;
+	add_profile_links(w, doc);
+	if (w->formats & COMPARE_JSON) {
+		text = json_dumps(doc, DUMP_FLAGS);
+		strbuf_puts(out(w, COMPARE_JSON), text);
+		free(text);
+	}
+	if (w->formats & COMPARE_TEXT)
+		profile_render_text(doc, out(w, COMPARE_TEXT));
+	if (w->formats & COMPARE_CSV)
+		profile_render_csv(doc, out(w, COMPARE_CSV));
+	if (w->formats & COMPARE_MARKDOWN)
+		profile_render_markdown(doc, out(w, COMPARE_MARKDOWN));
+	json_decref(doc);
+	return 0;
+}
+
+static int compare_metric(struct compare_work *w, const struct compare_side *sides)
+{
+	char *stats[COMPARE_RULES_MAX + 1] = {NULL};
+	json_t *doc = NULL;
+	int rc;
+
+	gate_stats((const char *const *)w->ask.rules, w->ask.n_rules, stats);
+	rc = compare_edited(w, sides, (const char *const *)stats, &doc, &w->err);
+	for (size_t i = 0; i < w->ask.n_rules; i++)
+		free(stats[i]);
+	if (!rc && w->ask.n_rules)
+		rc = apply_gate(w, doc, &w->err);
+	if (!rc) {
+		add_links(w, doc);
+		note_verdict(&w->result, doc);
+		rc = render(w, doc, &w->err);
+	}
+	json_decref(doc);
+	return rc;
+}
+
 void compare_work_run(void *ctx)
 {
 	struct compare_work *w = ctx;
 	struct compare_side sides[COMPARE_SIDES_MAX];
-	char *stats[COMPARE_RULES_MAX + 1] = {NULL};
 	int64_t begin_ns = clock_monotonic_ns();
-	json_t *doc = NULL;
 
 	name_sides(w, sides);
-	gate_stats((const char *const *)w->ask.rules, w->ask.n_rules, stats);
-	w->rc = compare_edited(w, sides, (const char *const *)stats, &doc, &w->err);
-	for (size_t i = 0; i < w->ask.n_rules; i++)
-		free(stats[i]);
-	if (!w->rc && w->ask.n_rules)
-		w->rc = apply_gate(w, doc, &w->err);
-	if (!w->rc) {
-		add_links(w, doc);
-		note_verdict(&w->result, doc);
-		w->rc = render(w, doc, &w->err);
-	}
-	json_decref(doc);
+	w->rc = w->profile ? compare_profiles(w, sides) : compare_metric(w, sides);
 	w->compare_ns = clock_monotonic_ns() - begin_ns;
 }

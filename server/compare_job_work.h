@@ -20,7 +20,7 @@ struct compare_work {
 	size_t n_edits;
 	unsigned int formats;
 	const char *chart;
-	bool dark;
+	bool dark, profile;
 	int64_t compare_ns; /* time of compare_work_run */
 	int rc;
 	struct err err;

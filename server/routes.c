@@ -48,6 +48,7 @@ const struct route routes[] = {
 	{HTTP_GET, "/api/v1/compare", SCOPE_READ, 0, 0, api_compare},
 	{HTTP_GET, "/api/v1/compare/gate.txt", SCOPE_READ, 0, 0, api_compare_gate},
 	{HTTP_GET, "/api/v1/compare/suggest", SCOPE_READ, 0, 0, api_compare_suggest},
+	{HTTP_GET, "/api/v1/profile/diff", SCOPE_READ, 0, 0, api_profile_diff},
 	{HTTP_GET, "/api/v1/comparisons", SCOPE_READ, 0, 0, api_pins},
 	{HTTP_POST, "/api/v1/comparisons", SCOPE_WRITE, PATCH_MAX, 0, api_pin},
 	{HTTP_GET, "/api/v1/comparisons/{pin}", SCOPE_READ, 0, 0, api_pin_show},

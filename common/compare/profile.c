@@ -281,10 +281,10 @@ static json_t *diff_json(struct diff *d)
 		if (d->rows[i].n)
 			json_array_append_new(list, table_json(d, i));
 	plan_describe(&d->c, p, &text);
-	return PACK("{s:i,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:O,s:o,s:O,s:o}", "method", METHOD, "state",
-		    d->state, "basis", profile_basis_name(d->basis), "unit", "%", "confidence",
-		    json_num(d->c.conf), "margin_points", json_num(d->sides.margin), "a",
-		    json_side(&d->c, 0), "b", json_side(&d->c, 1), "design",
+	return PACK("{s:i,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:O,s:o,s:O,s:o}", "method", METHOD,
+		    "state", d->state, "basis", profile_basis_name(d->basis), "unit", "%",
+		    "confidence", json_num(d->c.conf), "margin_points", json_num(d->sides.margin),
+		    "a", json_side(&d->c, 0), "b", json_side(&d->c, 1), "design",
 		    PACK("{s:s,s:I,s:b,s:b,s:s}", "order", run_order_name(p->order), "blocks",
 			 (json_int_t)p->pairs, "paired", p->paired, "confounded", p->confounded,
 			 "text", text.data),

@@ -43,6 +43,20 @@ complete -c rigstat -n '__fish_seen_subcommand_from gate' -l stop-on-breach
 complete -c rigstat -n __fish_use_subcommand -f -a check-report -d 'do the figures of a report agree with each other?'
 complete -c rigstat -n '__fish_seen_subcommand_from check-report' -l help
 complete -c rigstat -n '__fish_seen_subcommand_from check-report' -l json
+complete -c rigstat -n __fish_use_subcommand -f -a profile -d 'what the CPUs did in a run, and what moved between two sides'
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l a
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l anyway
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l b
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l by
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l confidence
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l csv
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l factor
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l json
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l margin
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l markdown
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l metric
+complete -c rigstat -n '__fish_seen_subcommand_from profile' -l server
 complete -c rigstat -n __fish_use_subcommand -f -a hosts -d 'test boxes of a server'
 complete -c rigstat -n '__fish_seen_subcommand_from hosts' -l all
 complete -c rigstat -n '__fish_seen_subcommand_from hosts' -l csv
