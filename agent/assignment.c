@@ -153,6 +153,24 @@ static int add_head(struct args *a, const json_t *j, struct err *reterr)
 	return 0;
 }
 
+/* What identifies the plan on this box, and what is done of it. */
+static int read_plan(struct assignment *ret, const json_t *j, struct err *reterr)
+{
+	const json_t *design = json_object_get(j, "design");
+	json_int_t total = json_integer_value(json_object_get(design, "total_runs"));
+	const char *known = json_string_value(json_object_get(j, "known"));
+
+	if (total < 1 || total > 100000)
+		return err_set(reterr, ERR_INVALID, "total_runs is not 1 to 100000");
+	snprintf(ret->plan.uid, sizeof(ret->plan.uid), "%s",
+		 json_string_value(json_object_get(j, "uid")));
+	ret->plan.total = (uint32_t)total;
+	ret->plan.seed = (uint64_t)json_integer_value(json_object_get(design, "seed"));
+	ret->known = xstrdup(known ? known : "");
+	ret->quiet = json_is_true(json_object_get(json_object_get(j, "plan"), "quiet"));
+	return 0;
+}
+
 static int parse_id(const json_t *j, int64_t *ret, struct err *reterr)
 {
 	const char *id = json_string_value(json_object_get(j, "id"));
@@ -183,6 +201,8 @@ int assignment_parse(const char *json, size_t len, struct assignment *ret, struc
 				reterr);
 	if (!rc && ret->id)
 		rc = add_plan(&a, json_object_get(j, "plan"), reterr);
+	if (!rc && ret->id)
+		rc = read_plan(ret, j, reterr);
 	json_decref(doc);
 	return rc;
 }
@@ -190,5 +210,6 @@ int assignment_parse(const char *json, size_t len, struct assignment *ret, struc
 void assignment_done(struct assignment *a)
 {
 	words_free(a->args);
+	free(a->known);
 	*a = (struct assignment){0};
 }

@@ -5,11 +5,14 @@
  * a sysctl name, a command or another option is refused here, before anything is started. */
 #pragma once
 
-#include "common/err.h"
+#include "agent/planlog.h"
 
 struct assignment {
 	int64_t id;  /* 0: nothing to do */
 	char **args; /* "--experiment=...", ended by NULL; words_free() */
+	struct planlog_plan plan;
+	char *known; /* runs that the server has: "1-7,9" */
+	bool quiet;
 };
 
 /* The answer of GET /api/v1/assignments/next. ret->id is set as soon as it is known, so that a

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/assignments.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -12,6 +16,7 @@
 #include "agent/serverlink.h"
 #include "agent/workload.h"
 #include "common/check.h"
+#include "common/clock.h"
 #include "common/ini.h"
 #include "common/log.h"
 #include "common/parse.h"
@@ -19,7 +24,7 @@
 #define WAIT_S		  25
 #define ASK_TIMEOUT_NS	  (40 * NS_PER_SEC)
 #define REPORT_TIMEOUT_NS (10 * NS_PER_SEC)
-#define REPORT_EVERY_MS	  10000
+#define REPORT_EVERY_MS	  5000
 #define REST_MIN_MS	  1000
 #define REST_MAX_MS	  60000
 #define GRACE_NS	  (60 * NS_PER_SEC) /* for the child to end its run and put settings back */
@@ -27,6 +32,8 @@
 #define LOGS_KEPT	  500
 #define TEXT_MAX	  1500
 #define TAIL_LINES	  25
+#define PLANS_KEPT_S	  (30 * 86400) /* of experiments that were never finished */
+#define EXIT_PAUSED	  75	       /* of the child: agent/run.c */
 
 enum state {
 	A_RESTING,   /* the timer, then we ask */
@@ -44,15 +51,18 @@ struct assignments {
 	uv_timer_t timer;
 	enum state state;
 	uint64_t rest_ms;
-	bool is_final; /* the request in flight is the final report */
-	bool hold;     /* quiet: do not ask */
+	bool is_final;	/* the request in flight is the final report */
+	bool hold;	/* quiet: do not ask */
+	int64_t resume; /* what an earlier daemon of this box was at; 0 */
 
 	/* what is being carried out */
 	int64_t id;
 	struct workload *child;
 	struct workload_result ended;
-	bool cancelled;
-	const char *outcome; /* "done", "failed", "refused", "cancelled" */
+	char *plan_path;
+	bool cancelled, quiet;
+	bool pause;	     /* the child was told to */
+	const char *outcome; /* "done", "failed", "refused", "cancelled", "paused" */
 	char text[TEXT_MAX];
 
 	struct strbuf path, body;
@@ -85,6 +95,49 @@ static void send_request(struct assignments *a, const char *method, int64_t time
 {
 	serverlink_send(a->link, method, a->path.data, a->body.len ? &a->body : NULL, timeout_ns,
 			on_answer, a);
+}
+
+/* ---- plan files ---- */
+
+static char *plans_dir(const struct assignments *a)
+{
+	return xasprintf("%s/plans", a->conf->spool_dir);
+}
+
+/* The experiment that an earlier daemon was carrying out: its plan file is still there. Files of
+ * plans that nobody finished go after a month. */
+static void find_resume(struct assignments *a)
+{
+	CLEANUP(freep) char *dir = plans_dir(a);
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		long long id;
+		struct stat st;
+		int at = 0;
+
+		if (sscanf(e->d_name, "a_%lld.plan%n", &id, &at) != 1 || !at || e->d_name[at] ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (st.st_mtime < clock_realtime_ns() / NS_PER_SEC - PLANS_KEPT_S)
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+		else if (!a->resume || id < a->resume)
+			a->resume = id;
+	}
+	if (d)
+		closedir(d);
+}
+
+static int prepare_plan(struct assignments *a, const struct assignment *as, struct err *reterr)
+{
+	CLEANUP(freep) char *dir = plans_dir(a);
+
+	if (mkdir(dir, 0750) && errno != EEXIST)
+		return err_errno(reterr, errno, "cannot make %s", dir);
+	free(a->plan_path);
+	a->plan_path = xasprintf("%s/a_%lld.plan", dir, (long long)as->id);
+	return planlog_note_known(a->plan_path, &as->plan, as->known, reterr);
 }
 
 /* ---- the child ---- */
@@ -120,6 +173,8 @@ static const char *outcome_of(const struct assignments *a)
 	switch (a->ended.exit_status) {
 	case 0:
 		return "done";
+	case EXIT_PAUSED:
+		return "paused";
 	case 3:
 		return "refused";
 	default:
@@ -172,13 +227,14 @@ static char **child_argv(const struct assignments *a, const char *self, char *co
 		options++;
 	while (args[more])
 		more++;
-	argv = xcalloc(options + more + 3, sizeof(*argv));
+	argv = xcalloc(options + more + 4, sizeof(*argv));
 	argv[n++] = xstrdup(self);
 	argv[n++] = xstrdup("run");
 	for (size_t i = 0; i < options; i++)
 		argv[n++] = xstrdup(a->options[i]);
 	for (size_t i = 0; i < more; i++)
 		argv[n++] = xstrdup(args[i]);
+	argv[n] = xasprintf("--plan-file=%s", a->plan_path);
 	return argv;
 }
 
@@ -212,14 +268,16 @@ static void carry_out(struct assignments *a, const struct assignment *as)
 {
 	struct err err;
 
-	a->cancelled = false;
-	if (start_child(a, as->args, &err)) {
+	a->cancelled = a->pause = false;
+	a->quiet = as->quiet || a->conf->quiet;
+	if (prepare_plan(a, as, &err) || start_child(a, as->args, &err)) {
 		log_error("assignment %lld: %s", (long long)a->id, err.text);
 		a->state = A_REPORTING;
 		end_with(a, "failed", err.text);
 		return;
 	}
-	log_info("assignment %lld: an experiment of the server begins", (long long)a->id);
+	log_info("assignment %lld: an experiment of the server %s", (long long)a->id,
+		 a->resume == as->id ? "goes on" : "begins");
 	a->state = A_RUNNING;
 	report(a);
 }
@@ -248,6 +306,8 @@ static void on_assignment(void *user, const struct http_answer *answer)
 		return;
 	}
 	a->rest_ms = REST_MIN_MS;
+	if (as.id != a->resume)
+		a->resume = 0; /* it is over, or waits its turn: its plan file stays for that */
 	if (rc) {
 		log_warn("assignment %lld is refused: %s", (long long)as.id, err.text);
 		a->state = A_REPORTING;
@@ -270,6 +330,8 @@ static void ask(struct assignments *a)
 	strbuf_clear(&a->body);
 	strbuf_printf(&a->path, "/api/v1/assignments/next?wait=%d&host=", WAIT_S);
 	serverlink_put_escaped(a->conf->host, &a->path);
+	if (a->resume)
+		strbuf_printf(&a->path, "&resume=a_%lld", (long long)a->resume);
 	send_request(a, "GET", ASK_TIMEOUT_NS, on_assignment);
 }
 
@@ -278,6 +340,19 @@ static void ask(struct assignments *a)
 static bool wants_cancel(const struct http_answer *answer)
 {
 	return answer->status == 200 && strstr(answer->body, "\"cancel\":true");
+}
+
+/* The server's wish to pause, and its taking that back, go to the child as signals. */
+static void pass_pause(struct assignments *a, const struct http_answer *answer)
+{
+	bool on = answer->status == 200 && strstr(answer->body, "\"pause\":true");
+	bool off = answer->status == 200 && strstr(answer->body, "\"pause\":false");
+
+	if (a->cancelled || !(a->pause ? off : on))
+		return;
+	a->pause = on;
+	log_info("assignment %lld is told to %s", (long long)a->id, on ? "pause" : "go on");
+	workload_signal(a->child, on ? SIGUSR1 : SIGUSR2);
 }
 
 static void on_report(void *user, const struct http_answer *answer)
@@ -293,11 +368,24 @@ static void on_report(void *user, const struct http_answer *answer)
 			a->cancelled = true;
 			workload_stop(a->child, false);
 		}
+		pass_pause(a, answer);
 	} else if (a->state == A_REPORTING && a->is_final && known) {
+		a->resume = 0;
+		if (a->plan_path && strcmp(a->outcome, "paused") != 0)
+			(void)unlink(a->plan_path);
+		freep(&a->plan_path);
 		rest(a, A_RESTING, 100);
 	} else if (a->state == A_REPORTING) {
 		uv_timer_start(&a->timer, on_timer, a->is_final ? next_rest(a) : 1, 0);
 	}
+}
+
+static void put_progress(struct assignments *a)
+{
+	CLEANUP(strbuf_done) struct strbuf p = {0};
+
+	if (a->plan_path && planlog_put_progress(a->plan_path, clock_realtime_ns(), &p))
+		strbuf_printf(&a->body, ",\"progress\":%s", p.data);
 }
 
 /* "running" while the child runs, then how it ended until the server has it. */
@@ -305,6 +393,10 @@ static void report(struct assignments *a)
 {
 	if (serverlink_busy(a->link)) { /* the answer's handler or the timer comes again */
 		uv_timer_start(&a->timer, on_timer, 200, 0);
+		return;
+	}
+	if (a->state == A_RUNNING && a->quiet && planlog_in_run(a->plan_path)) {
+		uv_timer_start(&a->timer, on_timer, REPORT_EVERY_MS, 0); /* between runs */
 		return;
 	}
 	strbuf_clear(&a->path);
@@ -315,6 +407,7 @@ static void report(struct assignments *a)
 	json_put_string(&a->body, a->state == A_RUNNING ? "running" : a->outcome);
 	strbuf_puts(&a->body, ",\"text\":");
 	json_put_string(&a->body, a->state == A_RUNNING ? "" : a->text);
+	put_progress(a);
 	strbuf_putc(&a->body, '}');
 	send_request(a, "POST", REPORT_TIMEOUT_NS, on_report);
 }
@@ -358,6 +451,7 @@ int assignments_open(uv_loop_t *loop, const struct agent_conf *conf, char *const
 		return rc;
 	CHECK(uv_timer_init(loop, &a->timer) == 0);
 	a->timer.data = a;
+	find_resume(a);
 	rest(a, A_RESTING, REST_MIN_MS);
 	*ret = TAKE(a);
 	return 0;
@@ -378,6 +472,7 @@ static void on_timer_closed(uv_handle_t *handle)
 {
 	struct assignments *a = handle->data;
 
+	free(a->plan_path);
 	strbuf_done(&a->path);
 	strbuf_done(&a->body);
 	free(a);

@@ -34,13 +34,14 @@ struct experiment {
 	struct experiment_result *result;
 	uv_loop_t loop;
 	uv_timer_t tick, phase;
-	uv_signal_t sigint, sigterm, sighup;
+	uv_signal_t sigint, sigterm, sighup, pause_on, pause_off;
 	struct delivery *delivery;
 	enum state state;
 	struct tunable_client *tunables;
-	size_t index; /* of the present or next run in the design */
-	uint32_t attempt;
-	bool stop; /* no further run */
+	size_t index;		 /* of the present or next run in the design */
+	uint32_t attempt, tries; /* of the run, ever and in this process */
+	bool stop;		 /* no further run */
+	bool pause;		 /* end after the present run, to go on later */
 
 	/* the present run */
 	struct workload *workload; /* NULL: none, or it has ended */
@@ -143,6 +144,27 @@ static void restore_settings(struct experiment *x)
 	tunable_close(TAKE(x->tunables));
 }
 
+/* The next run that was not done by an earlier process. */
+static void find_next(struct experiment *x)
+{
+	const struct design *d = &x->conf->design;
+
+	while (x->index < d->runs_len && planlog_is_done(x->parts->planlog, present(x)->order))
+		x->index++;
+	x->tries = 1;
+	x->attempt = 1;
+	if (x->index < d->runs_len)
+		x->attempt += planlog_attempts(x->parts->planlog, present(x)->order);
+}
+
+/* An earlier process met a failure at which the plan stops. */
+static void take_history(struct experiment *x)
+{
+	planlog_count(x->parts->planlog, &x->result->earlier_ok, &x->result->earlier_failed);
+	x->stop = x->result->earlier_failed && x->conf->stop_on_failure;
+	find_next(x);
+}
+
 /* ---- the window of a run ---- */
 
 static void put_environment(struct experiment *x, struct facts *f)
@@ -165,7 +187,7 @@ static void set_quiet(struct experiment *x, bool quiet)
 
 static void begin_session(struct experiment *x)
 {
-	CLEANUP(strbuf_done) struct strbuf extra = {0};
+	CLEANUP(strbuf_done) struct strbuf extra = {0}, cell = {0};
 	CLEANUP(facts_done) struct facts tunables = {0};
 	char uid[33];
 	struct run_start start = {.run_uid = uid, .kind = "measured", .tunables = &tunables};
@@ -178,6 +200,8 @@ static void begin_session(struct experiment *x)
 	experiment_put_start(x->conf, present(x), x->attempt, quiet_until, &extra);
 	start.json_extra = extra.data;
 	put_environment(x, &tunables);
+	design_put_cell(&x->conf->design, present(x)->cell, &cell);
+	planlog_begin(x->parts->planlog, present(x)->order, x->attempt, uid, cell.data);
 	session_begin(x->parts->session, &start);
 	delivery_kick(x->delivery); /* the start goes out before quiet begins */
 	set_quiet(x, true);
@@ -432,6 +456,22 @@ static void keep_result(struct experiment *x, bool ok)
 	res->aborted += x->run_aborted;
 }
 
+/* First the run's end is on the disk, then the note that it is done: killed in between, the run is
+ * done once more rather than never. */
+static void note_end(struct experiment *x, const char *state)
+{
+	const struct run_result *r = &x->result->runs[x->result->len - 1];
+	bool again = !r->ok && !x->run_aborted && x->tries <= x->conf->retries && !x->stop;
+
+	if (!x->parts->planlog)
+		return;
+	spool_sync_now(x->parts->spool);
+	planlog_end(x->parts->planlog, present(x)->order, x->attempt,
+		    &(struct planlog_outcome){
+			    again ? "again" : state, r->has_latency ? r->p50_ns : -1,
+			    r->has_latency ? r->p99_ns : -1, r->has_latency ? r->max_ns : -1});
+}
+
 /* Everything of the run is known; the workload's group is gone. */
 static void after_run(struct experiment *x)
 {
@@ -447,15 +487,17 @@ static void after_run(struct experiment *x)
 	keep_result(x, ok);
 	tell_outcome(x, &x->result->runs[x->result->len - 1], state);
 	show_tail(x);
+	note_end(x, state);
 	if (x->workload)
 		workload_close(TAKE(x->workload));
 	set_quiet(x, false);
-	if (!ok && x->attempt <= x->conf->retries && !x->stop) {
+	if (!ok && x->tries <= x->conf->retries && !x->stop) {
 		x->attempt++;
+		x->tries++;
 	} else {
 		x->stop |= !ok && x->conf->stop_on_failure;
-		x->attempt = 1;
 		x->index++;
+		find_next(x);
 	}
 	delivery_kick(x->delivery);
 	if (x->parts->agent->quiet && !delivery_done(x->delivery))
@@ -483,6 +525,8 @@ static void close_all(struct experiment *x)
 	uv_close((uv_handle_t *)&x->sigint, NULL);
 	uv_close((uv_handle_t *)&x->sigterm, NULL);
 	uv_close((uv_handle_t *)&x->sighup, NULL);
+	uv_close((uv_handle_t *)&x->pause_on, NULL);
+	uv_close((uv_handle_t *)&x->pause_off, NULL);
 }
 
 static void finish(struct experiment *x)
@@ -497,7 +541,10 @@ static void finish(struct experiment *x)
 
 static void next_run(struct experiment *x)
 {
-	if (x->stop || x->index == x->conf->design.runs_len)
+	bool over = x->index == x->conf->design.runs_len;
+
+	x->result->paused = x->pause && !over && !x->stop;
+	if (x->stop || over || x->pause)
 		finish(x);
 	else
 		begin_run(x);
@@ -588,11 +635,29 @@ static void on_signal(uv_signal_t *handle, int signum)
 		workload_stop(x->workload, true);
 }
 
-static void watch_signal(struct experiment *x, uv_signal_t *handle, int signum)
+/* SIGUSR1: pause after the present run; SIGUSR2: go on after all. */
+static void on_pause(uv_signal_t *handle, int signum)
+{
+	struct experiment *x = handle->data;
+
+	if (!x->parts->planlog) {
+		progress_note(x->parts->progress,
+			      "%s: only an experiment with --plan-file can pause",
+			      strsignal(signum));
+		return;
+	}
+	x->pause = signum == SIGUSR1;
+	progress_note(x->parts->progress,
+		      x->pause ? "told to pause: ends after this run" : "told to go on");
+	if (x->pause && x->state == S_SETTLING)
+		next_run(x);
+}
+
+static void watch_signal(struct experiment *x, uv_signal_t *handle, int signum, uv_signal_cb cb)
 {
 	CHECK(uv_signal_init(&x->loop, handle) == 0);
 	handle->data = x;
-	CHECK(uv_signal_start(handle, on_signal, signum) == 0);
+	CHECK(uv_signal_start(handle, cb, signum) == 0);
 }
 
 static void open_loop(struct experiment *x)
@@ -603,19 +668,18 @@ static void open_loop(struct experiment *x)
 	CHECK(uv_timer_init(&x->loop, &x->phase) == 0);
 	x->tick.data = x->phase.data = x;
 	CHECK(uv_timer_start(&x->tick, on_tick, ms, ms) == 0);
-	watch_signal(x, &x->sigint, SIGINT);
-	watch_signal(x, &x->sigterm, SIGTERM);
-	watch_signal(x, &x->sighup, SIGHUP);
+	watch_signal(x, &x->sigint, SIGINT, on_signal);
+	watch_signal(x, &x->sigterm, SIGTERM, on_signal);
+	watch_signal(x, &x->sighup, SIGHUP, on_signal);
+	watch_signal(x, &x->pause_on, SIGUSR1, on_pause);
+	watch_signal(x, &x->pause_off, SIGUSR2, on_pause);
 }
 
 int experiment_run(const struct experiment_conf *conf, const struct experiment_parts *parts,
 		   struct experiment_result *ret, struct err *reterr)
 {
-	struct experiment x = {.conf = conf,
-			       .parts = parts,
-			       .result = ret,
-			       .tunables = parts->tunables,
-			       .attempt = 1};
+	struct experiment x = {
+		.conf = conf, .parts = parts, .result = ret, .tunables = parts->tunables};
 	int64_t began_ns = clock_monotonic_ns();
 	int rc;
 
@@ -627,6 +691,7 @@ int experiment_run(const struct experiment_conf *conf, const struct experiment_p
 		return rc;
 	}
 	open_loop(&x);
+	take_history(&x);
 	next_run(&x);
 	uv_run(&x.loop, UV_RUN_DEFAULT);
 	CHECK(uv_loop_close(&x.loop) == 0);

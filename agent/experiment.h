@@ -5,6 +5,7 @@
 
 #include "agent/delivery.h"
 #include "agent/design.h"
+#include "agent/planlog.h"
 #include "agent/progress.h"
 #include "agent/session.h"
 #include "agent/tunable.h"
@@ -36,6 +37,7 @@ struct experiment_parts {
 	struct session *session;
 	struct tunable_client *tunables; /* NULL when no factor is set; closed by the experiment */
 	struct progress *progress;
+	struct planlog *planlog; /* NULL: what is done is not noted, and it cannot pause */
 };
 
 /* One run that has ended, for the summary. */
@@ -50,10 +52,12 @@ struct experiment_result {
 	struct run_result *runs;
 	size_t len, cap;
 	uint32_t failed, aborted;
-	bool interrupted;  /* by a signal */
-	bool delivered;	   /* the server has everything */
-	uint64_t left;	   /* records in the spool */
-	char problem[200]; /* of the delivery */
+	uint32_t earlier_ok, earlier_failed; /* of the same plan, by earlier processes */
+	bool interrupted;		     /* by a signal */
+	bool paused;			     /* runs are left, to be done by a later process */
+	bool delivered;			     /* the server has everything */
+	uint64_t left;			     /* records in the spool */
+	char problem[200];		     /* of the delivery */
 	int64_t elapsed_ns;
 };
 void experiment_result_done(struct experiment_result *r);

@@ -348,13 +348,18 @@ void experiment_put_summary(const struct experiment_conf *conf, const struct exp
 	char elapsed[40];
 
 	strbuf_printf(out, "\nexperiment %s: %zu of %zu runs ended well", conf->name,
-		      r->len - r->failed - r->aborted, conf->design.runs_len);
-	if (r->failed)
-		strbuf_printf(out, ", %u failed", r->failed);
+		      r->len - r->failed - r->aborted + r->earlier_ok, conf->design.runs_len);
+	if (r->failed + r->earlier_failed)
+		strbuf_printf(out, ", %u failed", r->failed + r->earlier_failed);
 	if (r->aborted)
 		strbuf_printf(out, ", %u aborted", r->aborted);
-	strbuf_printf(out, ", in %s\n\n",
-		      format_ns((double)r->elapsed_ns, elapsed, sizeof(elapsed)));
+	strbuf_printf(out, ", in %s\n", format_ns((double)r->elapsed_ns, elapsed, sizeof(elapsed)));
+	if (r->earlier_ok + r->earlier_failed)
+		strbuf_printf(out, "%u of the runs were done before it was interrupted.\n",
+			      r->earlier_ok + r->earlier_failed);
+	if (r->paused)
+		strbuf_puts(out, "It is paused: the other runs are still to be done.\n");
+	strbuf_putc(out, '\n');
 	strbuf_printf(out, "  %-30s %4s  %9s  %9s  %9s\n", "wake-up latency, median of runs",
 		      "runs", "p50", "p99", "max");
 	for (uint32_t i = 0; i < conf->design.cells && i < CELLS_SHOWN; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rigstat-agent run: options, rights and parts of an experiment; experiment.c carries it out. */
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include "agent/parse.h"
 #include "agent/pmu_scope.h"
 #include "agent/run_logs.h"
+#include "agent/serverlink.h"
 #include "agent/tune/journal.h"
 #include "agent/tune/tunables.h"
 #include "common/log.h"
@@ -20,6 +22,8 @@
 
 #define LOCK_WAIT_NS (30 * NS_PER_SEC)
 #define LOGS_KEPT    500
+#define ASK_NS	     (2 * NS_PER_SEC)
+#define EXIT_PAUSED  75 /* EX_TEMPFAIL: runs are left */
 
 static const char usage[] =
 	"usage: rigstat-agent run --experiment NAME [--factor NAME=LEVEL,LEVEL...]...\n"
@@ -57,6 +61,9 @@ static const char usage[] =
 	"  --workloads-dir DIR    in place of " WORKLOADS_DIR "\n"
 	"  --tune-socket PATH     of rigstat-tune, when this is not root\n"
 	"                         (/run/rigstat/tune.sock)\n"
+	"  --plan-file FILE       what is done is noted here, and an experiment that was cut off\n"
+	"                         or paused (SIGUSR1; SIGUSR2 takes it back) goes on after it\n"
+	"                         when it is started again with the same options\n"
 	"  --dry-run              show the order and check the settings; change nothing\n"
 	"\n";
 
@@ -66,7 +73,9 @@ struct run_options {
 	struct workload_def def; /* --workload */
 	const char *workloads_dir;
 	char *log_dir;
+	const char *plan_file;
 	bool dry_run, seed_given;
+	bool of_server; /* a server made the experiment */
 };
 
 /* ---- options ---- */
@@ -142,6 +151,7 @@ static int set_uid(struct run_options *o, const char *value, struct err *reterr)
 	if (strlen(value) != 32 || strspn(value, "0123456789abcdef") != 32)
 		return err_set(reterr, ERR_INVALID, "'%.40s' is not 32 hexadecimal digits", value);
 	memcpy(o->x.uid, value, sizeof(o->x.uid));
+	o->of_server = true;
 	return 0;
 }
 
@@ -194,6 +204,12 @@ static int set_log_dir(struct run_options *o, const char *value, struct err *ret
 	return 0;
 }
 
+static int set_plan_file(struct run_options *o, const char *value, struct err *reterr UNUSED)
+{
+	o->plan_file = value;
+	return 0;
+}
+
 static int set_journal(struct run_options *o, const char *value, struct err *reterr UNUSED)
 {
 	o->x.tunable.journal = value;
@@ -241,6 +257,7 @@ static const struct {
 	{"grace", set_grace},
 	{"drain", set_drain},
 	{"log-dir", set_log_dir},
+	{"plan-file", set_plan_file},
 	{"journal", set_journal},
 	{"tunables-dir", set_tunables_dir},
 	{"tune-socket", set_tune_socket},
@@ -323,6 +340,7 @@ static int check_workload(struct run_options *o, int argc, char **argv, struct e
 
 static int check_options(struct run_options *o, int argc, char **argv, struct err *reterr)
 {
+	struct planlog_plan plan;
 	int rc;
 
 	if (!o->x.name)
@@ -340,7 +358,11 @@ static int check_options(struct run_options *o, int argc, char **argv, struct er
 	if (!o->x.duration_ns && !o->x.argv)
 		return err_set(reterr, ERR_INVALID,
 			       "without a workload the runs would never end: give --duration");
-	if (!o->seed_given) {
+	if (o->plan_file && !*o->x.uid && planlog_peek(o->plan_file, &plan)) {
+		memcpy(o->x.uid, plan.uid, sizeof(plan.uid)); /* it goes on */
+		if (!o->seed_given)
+			o->x.design.seed = plan.seed;
+	} else if (!o->seed_given) {
 		uint32_t seed;
 
 		if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
@@ -439,12 +461,14 @@ static int exit_status(const struct experiment_result *r, int rc)
 		return 130;
 	if (rc)
 		return err_exit_status(rc);
-	return r->failed || r->aborted ? 1 : 0;
+	if (r->paused)
+		return EXIT_PAUSED;
+	return r->failed + r->earlier_failed || r->aborted ? 1 : 0;
 }
 
 /* Everything is open: carry it out and sum up. Takes ownership of `tunables`. */
 static int carry_out(struct run_options *o, struct spool *spool, struct session *session,
-		     struct tunable_client *tunables, struct err *reterr)
+		     struct tunable_client *tunables, struct planlog *planlog, struct err *reterr)
 {
 	CLEANUP(experiment_result_done) struct experiment_result result = {0};
 	CLEANUP(strbuf_done) struct strbuf text = {0};
@@ -454,7 +478,8 @@ static int carry_out(struct run_options *o, struct spool *spool, struct session 
 					       .spool = spool,
 					       .session = session,
 					       .tunables = tunables,
-					       .progress = &progress};
+					       .progress = &progress,
+					       .planlog = planlog};
 	int rc;
 
 	progress_init(&progress, stdout, isatty(STDOUT_FILENO), (uint32_t)d->runs_len,
@@ -467,13 +492,26 @@ static int carry_out(struct run_options *o, struct spool *spool, struct session 
 	print_text(stdout, &text);
 	if (rc)
 		fprintf(stderr, "rigstat-agent run: %s\n", reterr->text);
+	if (planlog_problem(planlog))
+		fprintf(stderr, "rigstat-agent run: plan file %s: %s\n", o->plan_file,
+			planlog_problem(planlog));
 	return exit_status(&result, rc);
+}
+
+static int open_planlog(const struct run_options *o, struct planlog **ret, struct err *reterr)
+{
+	struct planlog_plan plan = {.total = (uint32_t)o->x.design.runs_len,
+				    .seed = o->x.design.seed};
+
+	memcpy(plan.uid, o->x.uid, sizeof(plan.uid));
+	return planlog_open(o->plan_file, &plan, ret, reterr);
 }
 
 static int run_locked(struct run_options *o, struct err *reterr)
 {
 	CLEANUP(spool_closep) struct spool *spool = NULL;
 	CLEANUP(session_closep) struct session *session = NULL;
+	CLEANUP(planlog_closep) struct planlog *planlog = NULL;
 	struct tunable_client *tunables = NULL;
 	struct session_conf sc = {.conf = &o->agent, .workload = o->x.argv != NULL};
 	int rc = open_tunables(o, &tunables, reterr);
@@ -482,6 +520,8 @@ static int run_locked(struct run_options *o, struct err *reterr)
 		rc = open_spool(o, &spool, reterr);
 	if (!rc && o->x.argv)
 		rc = run_logs_prepare(o->log_dir, LOGS_KEPT, reterr);
+	if (!rc && o->plan_file)
+		rc = open_planlog(o, &planlog, reterr);
 	sc.spool = spool;
 	if (!rc)
 		rc = session_open(&sc, &session, reterr);
@@ -490,7 +530,29 @@ static int run_locked(struct run_options *o, struct err *reterr)
 		return rc;
 	}
 	show_marks(session);
-	return carry_out(o, spool, session, tunables, reterr);
+	return carry_out(o, spool, session, tunables, planlog, reterr);
+}
+
+/* A person at the box should know that somebody else counts on it. */
+static void warn_if_reserved(const struct run_options *o)
+{
+	CLEANUP(strbuf_done) struct strbuf path = {0};
+	CLEANUP(freep) char *body = NULL;
+	json_auto_t *doc = NULL;
+	const char *by, *reason;
+	struct err err;
+
+	if (!o->agent.server || o->of_server)
+		return;
+	serverlink_put_agent_path(&o->agent, &path);
+	if (serverlink_get(&o->agent, path.data, ASK_NS, &body, &err) != 200)
+		return; /* delivery has its own words for that */
+	doc = json_loads(body, 0, NULL);
+	by = json_string_value(json_object_get(json_object_get(doc, "reserved"), "by"));
+	reason = json_string_value(json_object_get(json_object_get(doc, "reserved"), "reason"));
+	if (by && text_is_clean(by, strlen(by)))
+		fprintf(stderr, "note: this box is reserved by %s%s%s\n", by, reason ? ": " : "",
+			reason && text_is_clean(reason, strlen(reason)) ? reason : "");
 }
 
 static int run_experiment(struct run_options *o, struct err *reterr)
@@ -503,6 +565,7 @@ static int run_experiment(struct run_options *o, struct err *reterr)
 
 	if (rc)
 		return rc;
+	warn_if_reserved(o);
 	if (sched_getaffinity(0, sizeof(o->x.cpus), &o->x.cpus) < 0)
 		rc = err_errno(reterr, errno, "cannot read the CPUs that we may use");
 	if (!rc)

@@ -217,6 +217,12 @@ void workload_stop(struct workload *w, bool now)
 		uv_timer_start(&w->timer, on_kill_timer, (uint64_t)(w->grace_ns / NS_PER_MS), 100);
 }
 
+void workload_signal(const struct workload *w, int sig)
+{
+	if (uv_is_active((const uv_handle_t *)&w->exit_poll)) /* else the id may be another's */
+		(void)kill(w->pid, sig);
+}
+
 /* ---- output ---- */
 
 static void on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t *buf)

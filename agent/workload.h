@@ -57,6 +57,8 @@ int workload_start(uv_loop_t *loop, const struct workload_conf *conf,
 		   struct err *reterr) MUSTCHECK;
 /* TERM now, KILL after the grace; with `now` KILL at once. */
 void workload_stop(struct workload *w, bool now);
+/* To the program itself only, as SIGUSR1. Nothing once it has ended. */
+void workload_signal(const struct workload *w, int sig);
 /* The last lines of the output, for people; nothing is added when it wrote nothing. */
 void workload_tail(const struct workload *w, size_t lines, struct strbuf *out);
 /* After on_end only. Memory is freed when the loop has closed the handles. */

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rigstat experiment start | status | cancel: what the daemons of test boxes carry out. */
+/* rigstat experiment create | status | watch | pause | resume | cancel: what the daemons of test
+ * boxes carry out. */
 #include <jansson.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/client.h"
+#include "cli/experiment.h"
+#include "cli/identity.h"
 #include "cli/verbs.h"
 #include "common/check.h"
 #include "common/parse.h"
 
 const char verb_experiment_help[] =
-	"  rigstat experiment start rq --host box1 --factor rq=0,1 --tune rq=rq_affinity \\\n"
-	"      --workload fio-randread --runs 10 --wait\n"
-	"  rigstat experiment cancel e_5\n"
+	"  rigstat experiment create rq --host box1 --factor rq=0,1 --tune rq=rq_affinity \\\n"
+	"      --workload fio-randread --runs 10 --watch\n"
+	"  rigstat experiment pause rq\n"
 	"\n"
-	"usage: rigstat experiment start NAME --host HOST... [OPTIONS]\n"
-	"       rigstat experiment status ID [--wait] [--server URL]\n"
-	"       rigstat experiment cancel ID [--server URL]\n"
+	"usage: rigstat experiment create NAME --host HOST... [OPTIONS]\n"
+	"       rigstat experiment status|watch|pause|resume|cancel ID [--server URL]\n"
 	"\n"
 	"Asks the agents of test boxes to carry out an experiment. Tunables and workloads are "
 	"names\n"
-	"from a box's own lists, /etc/rigstat/tunables.d and workloads.d there.\n"
+	"from a box's own lists, /etc/rigstat/tunables.d and workloads.d there. One box carries "
+	"out\n"
+	"one experiment at a time, in the order in which they came; a box that somebody else has\n"
+	"reserved is refused. ID is e_5, or the name for the newest of that name.\n"
+	"  pause   after the present run; the settings are put back and the box is free meanwhile\n"
+	"  resume  goes on with the runs that are left; so does an agent after a restart\n"
+	"  watch   cell, run k of n, time left and interim numbers, until the end\n"
 	"\n"
 	"  --host HOST           a box; repeat for more\n"
 	"  --factor NAME=L,L...  what is varied; several are crossed\n"
@@ -29,13 +37,15 @@ const char verb_experiment_help[] =
 	"  --runs N              of each combination (10)\n"
 	"  --order ORDER         abba, alternate, random or sequential (abba)\n"
 	"  --seed N --warmup TIME --duration TIME --retries N --on-failure stop|continue --quiet\n"
+	"  --as WHO              who asks, in place of USER@HOST\n"
 	"  --wait                until every box is done\n"
+	"  --watch               the same, and shows it\n"
 	"  --json                the server's answer\n"
 	"  --server URL          else $RIGSTAT_SERVER\n"
 	"\n"
 	"Exit status: 0 done, 1 a box failed, refused or was cancelled (--wait), 3 usage or bad "
 	"input,\n"
-	"4 server or network.\n";
+	"4 server or network. watch: 0 done, 1 failed, 2 cancelled, 5 refused.\n";
 
 #define WAIT_SECONDS 2
 
@@ -53,13 +63,16 @@ enum {
 	OPT_RETRIES,
 	OPT_ON_FAILURE,
 	OPT_QUIET,
+	OPT_AS,
 	OPT_WAIT,
+	OPT_WATCH,
 	OPT_JSON
 };
 
 struct experiment {
-	const char *server, *action, *name; /* name, or the id for status and cancel */
-	bool wait, json;
+	const char *server, *action, *name; /* name, or the id of one that is there */
+	const char *as;
+	bool wait, watch, json;
 	json_t *body, *tunes;
 };
 
@@ -160,8 +173,14 @@ static int set_option(struct experiment *x, int id, const char *value, struct er
 		return set_time(x, "duration_ns", value, reterr);
 	case OPT_QUIET:
 		return json_object_set_new(x->body, "quiet", json_true());
+	case OPT_AS:
+		x->as = value;
+		return 0;
 	case OPT_WAIT:
 		x->wait = true;
+		return 0;
+	case OPT_WATCH:
+		x->watch = true;
 		return 0;
 	default:
 		x->json = true;
@@ -196,15 +215,24 @@ static int join_tunes(struct experiment *x, struct err *reterr)
 
 static int parse(struct experiment *x, int argc, char **argv, struct err *reterr)
 {
-	static const struct option_def defs[] = {
-		{"--server", OPT_SERVER, true},	    {"--host", OPT_HOST, true},
-		{"--factor", OPT_FACTOR, true},	    {"--tune", OPT_TUNE, true},
-		{"--workload", OPT_WORKLOAD, true}, {"--runs", OPT_RUNS, true},
-		{"--order", OPT_ORDER, true},	    {"--seed", OPT_SEED, true},
-		{"--warmup", OPT_WARMUP, true},	    {"--duration", OPT_DURATION, true},
-		{"--retries", OPT_RETRIES, true},   {"--on-failure", OPT_ON_FAILURE, true},
-		{"--quiet", OPT_QUIET, false},	    {"--wait", OPT_WAIT, false},
-		{"--json", OPT_JSON, false},	    {0}};
+	static const struct option_def defs[] = {{"--server", OPT_SERVER, true},
+						 {"--host", OPT_HOST, true},
+						 {"--factor", OPT_FACTOR, true},
+						 {"--tune", OPT_TUNE, true},
+						 {"--workload", OPT_WORKLOAD, true},
+						 {"--runs", OPT_RUNS, true},
+						 {"--order", OPT_ORDER, true},
+						 {"--seed", OPT_SEED, true},
+						 {"--warmup", OPT_WARMUP, true},
+						 {"--duration", OPT_DURATION, true},
+						 {"--retries", OPT_RETRIES, true},
+						 {"--on-failure", OPT_ON_FAILURE, true},
+						 {"--quiet", OPT_QUIET, false},
+						 {"--wait", OPT_WAIT, false},
+						 {"--as", OPT_AS, true},
+						 {"--watch", OPT_WATCH, false},
+						 {"--json", OPT_JSON, false},
+						 {0}};
 	struct args a = {.argv = argv, .argc = argc, .at = 1};
 	const char *value;
 	int id, rc;
@@ -225,7 +253,9 @@ static int parse(struct experiment *x, int argc, char **argv, struct err *reterr
 			return rc;
 	}
 	if (!x->action || !x->name)
-		return err_set(reterr, ERR_INVALID, "write start NAME, status ID or cancel ID");
+		return err_set(reterr, ERR_INVALID,
+			       "write create NAME, or status, watch, pause, resume or "
+			       "cancel and an ID");
 	rc = join_tunes(x, reterr);
 	return rc ? rc : client_server(x->server, &x->server, reterr);
 }
@@ -250,18 +280,26 @@ static const char *text(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-static void print_assignments(const json_t *answer)
+static int print_assignments(const json_t *answer)
 {
+	CLEANUP(strbuf_done) struct strbuf out = {0};
 	const json_t *v;
 	size_t i;
 
 	json_array_foreach(json_object_get(answer, "items"), i, v)
 	{
-		printf("%s  %s", text(v, "host"), text(v, "state"));
+		strbuf_printf(&out, "%s  %s", text(v, "host"), text(v, "state"));
+		if (json_is_true(json_object_get(v, "pause")))
+			strbuf_puts(&out, ", pauses after this run");
+		experiment_put_progress(v, &out);
+		if (*text(v, "waits_for"))
+			strbuf_printf(&out, ": waits, because %s", text(v, "waits_for"));
 		if (*text(v, "text"))
-			printf(": %s", text(v, "text"));
-		putchar('\n');
+			strbuf_printf(&out, ": %s", text(v, "text"));
+		strbuf_putc(&out, '\n');
 	}
+	cli_clean(&out);
+	return cli_print(&out);
 }
 
 static bool all_ended(const json_t *answer, bool *ret_good)
@@ -297,22 +335,26 @@ static int show_status(const struct experiment *x, const char *id, struct err *r
 			json_dumpf(answer, stdout, JSON_INDENT(2));
 			putchar('\n');
 		} else {
-			print_assignments(answer);
+			rc = print_assignments(answer);
 		}
+		if (rc)
+			return rc;
 		return x->wait && !good ? EXIT_GATE_FAIL : EXIT_DONE;
 	}
 }
 
 static int start(const struct experiment *x, struct err *reterr)
 {
+	CLEANUP(freep) char *who = identity(x->as);
 	json_auto_t *answer = NULL;
 	int rc;
 
 	json_object_set_new(x->body, "name", text_of(x->name));
+	json_object_set_new(x->body, "by", text_of(who));
 	rc = client_json(x->server, "POST", "/api/v1/experiments", x->body, &answer, reterr);
 	if (rc)
 		return rc;
-	if (x->json && !x->wait) {
+	if (x->json && !x->wait && !x->watch) {
 		json_dumpf(answer, stdout, JSON_INDENT(2));
 		putchar('\n');
 		return EXIT_DONE;
@@ -321,6 +363,8 @@ static int start(const struct experiment *x, struct err *reterr)
 	       json_array_size(json_object_get(answer, "assignments")), x->server,
 	       text(answer, "id"));
 	fflush(stdout);
+	if (x->watch)
+		return experiment_watch(x->server, text(answer, "id"), reterr);
 	return x->wait ? show_status(x, text(answer, "id"), reterr) : EXIT_DONE;
 }
 
@@ -336,6 +380,45 @@ static int cancel(const struct experiment *x, struct err *reterr)
 	return EXIT_DONE;
 }
 
+/* Pauses it or lets it go on, and says what that means for each box. */
+static int control(const struct experiment *x, const char *state, struct err *reterr)
+{
+	CLEANUP(strbuf_done) struct strbuf path = {0};
+	json_auto_t *body = json_pack("{s:s}", "state", state), *answer = NULL;
+	int rc;
+
+	strbuf_puts(&path, "/api/v1/experiments/");
+	client_escape(x->name, &path);
+	rc = client_json(x->server, "PATCH", path.data, body, &answer, reterr);
+	if (rc)
+		return rc;
+	if (x->json) {
+		json_dumpf(answer, stdout, JSON_INDENT(2));
+		putchar('\n');
+		return EXIT_DONE;
+	}
+	return show_status(x, text(answer, "id"), reterr);
+}
+
+static int act(const struct experiment *x, struct err *reterr)
+{
+	if (!strcmp(x->action, "create") || !strcmp(x->action, "start"))
+		return start(x, reterr);
+	if (!strcmp(x->action, "status"))
+		return show_status(x, x->name, reterr);
+	if (!strcmp(x->action, "watch"))
+		return experiment_watch(x->server, x->name, reterr);
+	if (!strcmp(x->action, "pause"))
+		return control(x, "paused", reterr);
+	if (!strcmp(x->action, "resume"))
+		return control(x, "running", reterr);
+	if (!strcmp(x->action, "cancel"))
+		return cancel(x, reterr);
+	return err_set(reterr, ERR_INVALID,
+		       "'%s' is none of create, status, watch, pause, resume and cancel",
+		       x->action);
+}
+
 int verb_experiment(int argc, char **argv)
 {
 	struct experiment x = {.body = json_pack("{s:[], s:[]}", "hosts", "factors"),
@@ -345,15 +428,8 @@ int verb_experiment(int argc, char **argv)
 
 	if (status)
 		status = cli_usage("experiment", &err);
-	else if (!strcmp(x.action, "start"))
-		status = start(&x, &err);
-	else if (!strcmp(x.action, "status"))
-		status = show_status(&x, x.name, &err);
-	else if (!strcmp(x.action, "cancel"))
-		status = cancel(&x, &err);
 	else
-		status = err_set(&err, ERR_INVALID, "'%s' is none of start, status and cancel",
-				 x.action);
+		status = act(&x, &err);
 	json_decref(x.body);
 	json_decref(x.tunes);
 	return status < 0 ? cli_fail(&err) : status;

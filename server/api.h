@@ -45,6 +45,7 @@ enum step api_host(struct request *req);
 enum step api_host_edit(struct request *req);
 enum step api_experiments(struct request *req);
 enum step api_experiment(struct request *req);
+enum step api_experiment_edit(struct request *req);
 /* api_fleet.c */
 enum step api_agent(struct request *req);
 enum step api_agent_report(struct request *req);

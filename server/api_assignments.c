@@ -17,9 +17,9 @@
 
 #define WAIT_MAX_S 30
 
-enum { C_EXPERIMENT, C_ASSIGNMENT, C_HOST };
-enum { N_ASSIGNMENT, N_NAME, N_UID, N_DESIGN, N_PLAN };
-enum { R_STATE, R_CANCEL };
+enum { C_PROBLEM, C_HOST, C_HOLDER, C_REASON, C_EXPERIMENT, C_ASSIGNMENT };
+enum { N_ASSIGNMENT, N_NAME, N_UID, N_DESIGN, N_PLAN, N_KNOWN };
+enum { R_STATE, R_CANCEL, R_PAUSE };
 enum {
 	L_ASSIGNMENT,
 	L_HOST,
@@ -30,7 +30,11 @@ enum {
 	L_TAKEN,
 	L_SEEN,
 	L_ENDED,
-	L_PLAN
+	L_PLAN,
+	L_PAUSE,
+	L_BY,
+	L_PROGRESS,
+	L_WAITS
 };
 
 /* ---- making ---- */
@@ -51,28 +55,55 @@ static void making_free(void *ctx)
 	free(m);
 }
 
-static void on_made(void *ctx, const struct db_result *r, const struct err *err)
+static void refuse_host(struct request *req, const struct db_result *r)
 {
-	struct making *m = ctx;
-	char *location CLEANUP(freep) = NULL;
-	json_t *list = json_array();
+	const char *problem = db_text(r, 0, C_PROBLEM), *host = db_text(r, 0, C_HOST);
+	const char *reason = db_text(r, 0, C_REASON);
 
-	if (err || !db_rows(r)) {
-		json_decref(list);
-		if (err)
-			(void)reply_err(m->req, err);
-		else
-			(void)reply_fault(
-				m->req,
-				&(struct fault){
-					.status = 422,
+	if (strcmp(problem, "reserved") == 0)
+		(void)reply_fault(
+			req,
+			&(struct fault){.status = 409,
+					.slug = "host-reserved",
+					.parameter = "hosts",
+					.hint = "rigstat host release NAME --force takes it from "
+						"them."},
+			"hosts: '%s' is reserved by %s%s%s", host, db_text(r, 0, C_HOLDER),
+			*reason ? ": " : "", reason);
+	else if (strcmp(problem, "retired") == 0)
+		(void)reply_fault(req,
+				  &(struct fault){.status = 409,
+						  .slug = "host-retired",
+						  .parameter = "hosts",
+						  .hint = "rigstat host unretire NAME takes it "
+							  "back."},
+				  "hosts: '%s' is retired", host);
+	else
+		(void)reply_fault(
+			req,
+			&(struct fault){.status = 422,
 					.slug = "unknown-host",
 					.parameter = "hosts",
 					.hint = "GET /api/v1/hosts lists the boxes that have "
 						"reported"},
-				"hosts: one of them has never reported");
+			"hosts: '%s' has never reported", host);
+}
+
+static void on_made(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct making *m = ctx;
+	char *location CLEANUP(freep) = NULL;
+	json_t *list;
+
+	if (err) {
+		(void)reply_err(m->req, err);
 		return;
 	}
+	if (*db_text(r, 0, C_PROBLEM)) {
+		refuse_host(m->req, r);
+		return;
+	}
+	list = json_array();
 	for (size_t i = 0; i < db_rows(r); i++)
 		json_array_append_new(list,
 				      json_pack("{s:o, s:s, s:s}", "id",
@@ -107,10 +138,10 @@ enum step api_experiment_make(struct request *req)
 	run_mint_uid(m->uid);
 	CHECK(uid_bytes(m->uid, uid));
 	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_CREATE,
-		 (struct db_param[]){P_UUID(uid), P_TEXT(m->plan.name),
-				     P_TEXTS(m->plan.hosts, m->plan.n_hosts),
-				     P_JSON(m->plan.design), P_JSON(m->plan.plan)},
-		 5, DB_DEADLINE_MS, &req->pending, on_made, m);
+		 (struct db_param[]){
+			 P_UUID(uid), P_TEXT(m->plan.name), P_TEXTS(m->plan.hosts, m->plan.n_hosts),
+			 P_JSON(m->plan.design), P_JSON(m->plan.plan), P_TEXT(m->plan.by)},
+		 6, DB_DEADLINE_MS, &req->pending, on_made, m);
 	return STEP_WAIT;
 }
 
@@ -120,6 +151,7 @@ struct waiter {
 	struct request *req;
 	struct waiter *next, **link;
 	int64_t until_ns;   /* monotonic */
+	int64_t resume;	    /* what the agent knows that it was at, 0 */
 	bool asking, again; /* a query is on its way; ask once more when it comes back empty */
 	bool over;	    /* the time is over: the next empty answer is null */
 };
@@ -154,10 +186,10 @@ static json_t *next_json(const struct db_result *r)
 		if (*s != '-')
 			hex[n++] = *s;
 	hex[n] = '\0';
-	return json_pack("{s:{s:o, s:s, s:s, s:o, s:o}}", "assignment", "id",
+	return json_pack("{s:{s:o, s:s, s:s, s:o, s:o, s:s}}", "assignment", "id",
 			 js_id('a', db_i64(r, 0, N_ASSIGNMENT)), "experiment",
 			 db_text(r, 0, N_NAME), "uid", hex, "design", loads(r, N_DESIGN), "plan",
-			 loads(r, N_PLAN));
+			 loads(r, N_PLAN), "known", db_text(r, 0, N_KNOWN));
 }
 
 static void ask(struct waiter *w);
@@ -187,8 +219,8 @@ static void ask(struct waiter *w)
 	w->asking = true;
 	db_query(w->req->server->db, DB_QUERY, &Q_ASSIGNMENT_NEXT,
 		 (struct db_param[]){P_TEXT(request_query(w->req, "host")),
-				     P_TEXT(w->req->token_host)},
-		 2, DB_DEADLINE_MS, &w->req->pending, on_next, w);
+				     P_TEXT(w->req->token_host), P_I64(w->resume)},
+		 3, DB_DEADLINE_MS, &w->req->pending, on_next, w);
 }
 
 void assignments_wake(void)
@@ -217,10 +249,11 @@ void assignments_stop(void)
 
 enum step api_assignment_next(struct request *req)
 {
-	static const char *const names[] = {"host", "wait", NULL};
+	static const char *const names[] = {"host", "wait", "resume", NULL};
+	const char *resume = request_query(req, "resume");
 	struct waiter *w;
 	struct err err;
-	int64_t wait;
+	int64_t wait, known = 0;
 
 	if (!api_params(req, names))
 		return STEP_DONE;
@@ -230,10 +263,12 @@ enum step api_assignment_next(struct request *req)
 						   .slug = "invalid-parameter",
 						   .parameter = "host"},
 				   "host: name the box");
-	if (request_query_i64(req, "wait", 0, 0, WAIT_MAX_S, &wait, &err))
+	if (request_query_i64(req, "wait", 0, 0, WAIT_MAX_S, &wait, &err) ||
+	    (resume && request_id(resume, 'a', &known, &err)))
 		return reply_err(req, &err);
 	w = xcalloc(1, sizeof(*w));
 	w->req = req;
+	w->resume = known;
 	w->over = !wait || stopping;
 	w->until_ns = clock_monotonic_ns() + wait * NS_PER_SEC;
 	w->next = waiters;
@@ -260,8 +295,9 @@ static void on_reported(void *ctx, const struct db_result *r, const struct err *
 				    "This assignment is not being carried out (any more).");
 	else
 		(void)reply_json(req, 200,
-				 json_pack("{s:s, s:b}", "state", db_text(r, 0, R_STATE), "cancel",
-					   db_bool(r, 0, R_CANCEL)));
+				 json_pack("{s:s, s:b, s:b}", "state", db_text(r, 0, R_STATE),
+					   "cancel", db_bool(r, 0, R_CANCEL), "pause",
+					   db_bool(r, 0, R_PAUSE)));
 }
 
 static void body_free(void *ctx)
@@ -269,10 +305,31 @@ static void body_free(void *ctx)
 	json_decref(ctx);
 }
 
+static bool read_progress(struct request *req, const json_t *body, char **ret)
+{
+	static const struct api_member members[] = {
+		{"total", 0},	    {"ok", 0},		{"failed", 0},	    {"order", 0},
+		{"began_ns", 0},    {"cell", 300},	{"left_ns", 0},	    {"last_order", 0},
+		{"last_state", 20}, {"last_cell", 300}, {"last_p50_ns", 0}, {"last_p99_ns", 0},
+		{"last_max_ns", 0},
+	};
+	const json_t *v = json_object_get(body, "progress");
+
+	if (!v || json_is_null(v))
+		return true;
+	if (!api_flat(req, "progress", v, members, ARRAY_LEN(members)))
+		return false;
+	*ret = json_dumps(v, JSON_COMPACT);
+	return true;
+}
+
 enum step api_assignment_report(struct request *req)
 {
-	static const char *const none[] = {NULL}, *const members[] = {"state", "text", NULL};
-	static const char *const states[] = {"running", "done", "failed", "refused", "cancelled"};
+	static const char *const none[] = {NULL}, *const members[] = {"state", "text", "progress",
+								      NULL};
+	static const char *const states[] = {"running", "done",	     "failed",
+					     "refused", "cancelled", "paused"};
+	char *progress CLEANUP(freep) = NULL;
 	const char *state, *text;
 	bool known = false;
 	json_t *body;
@@ -292,28 +349,50 @@ enum step api_assignment_report(struct request *req)
 				   &(struct fault){.status = 400,
 						   .slug = "invalid-body",
 						   .parameter = "state"},
-				   "state: running, done, failed, refused or cancelled");
+				   "state: running, done, failed, refused, cancelled or paused");
+	if (!read_progress(req, body, &progress))
+		return STEP_DONE;
 	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_REPORT,
 		 (struct db_param[]){P_I64(id), P_TEXT(state), P_TEXT(text ? text : ""),
-				     P_TEXT(req->token_host)},
-		 4, DB_DEADLINE_MS, &req->pending, on_reported, req);
+				     P_TEXT(req->token_host), P_JSON(progress)},
+		 5, DB_DEADLINE_MS, &req->pending, on_reported, req);
 	return STEP_WAIT;
 }
 
 /* ---- lists and taking back ---- */
 
+/* The times in it as everywhere else. */
+static json_t *progress_json(const struct db_result *r, size_t i)
+{
+	json_t *o, *ns;
+
+	if (db_is_null(r, i, L_PROGRESS))
+		return json_null();
+	o = json_loads(db_text(r, i, L_PROGRESS), 0, NULL);
+	CHECK(o);
+	ns = json_object_get(o, "began_ns");
+	if (json_is_integer(ns))
+		json_object_set_new(o, "began", js_time(json_integer_value(ns)));
+	json_object_del(o, "began_ns");
+	return o;
+}
+
 static json_t *listed_json(const struct db_result *r, size_t i)
 {
-	json_t *plan = json_loads(db_text(r, i, L_PLAN), 0, NULL);
+	json_t *plan = json_loads(db_text(r, i, L_PLAN), 0, NULL), *o;
 
 	CHECK(plan);
-	return json_pack("{s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "id",
-			 js_id('a', db_i64(r, i, L_ASSIGNMENT)), "host", db_text(r, i, L_HOST),
-			 "state", db_text(r, i, L_STATE), "text", db_text(r, i, L_TEXT), "cancel",
-			 db_bool(r, i, L_CANCEL), "created", js_time(db_time_ns(r, i, L_CREATED)),
-			 "taken", js_time(db_time_ns(r, i, L_TAKEN)), "seen",
-			 js_time(db_time_ns(r, i, L_SEEN)), "ended",
-			 js_time(db_time_ns(r, i, L_ENDED)), "plan", plan);
+	o = json_pack("{s:o, s:s, s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "id",
+		      js_id('a', db_i64(r, i, L_ASSIGNMENT)), "host", db_text(r, i, L_HOST),
+		      "state", db_text(r, i, L_STATE), "text", db_text(r, i, L_TEXT), "cancel",
+		      db_bool(r, i, L_CANCEL), "pause", db_bool(r, i, L_PAUSE), "created",
+		      js_time(db_time_ns(r, i, L_CREATED)), "taken",
+		      js_time(db_time_ns(r, i, L_TAKEN)), "seen", js_time(db_time_ns(r, i, L_SEEN)),
+		      "ended", js_time(db_time_ns(r, i, L_ENDED)), "plan", plan);
+	json_object_set_new(o, "by", js_text_or_null(db_text(r, i, L_BY)));
+	json_object_set_new(o, "progress", progress_json(r, i));
+	json_object_set_new(o, "waits_for", js_text(db_text_or_null(r, i, L_WAITS)));
+	return o;
 }
 
 static void on_listed(void *ctx, const struct db_result *r, const struct err *err)
@@ -334,12 +413,13 @@ static void on_listed(void *ctx, const struct db_result *r, const struct err *er
 enum step api_assignments(struct request *req)
 {
 	static const char *const none[] = {NULL};
-	int64_t id;
+	struct db_param which[2];
 
-	if (!api_params(req, none) || !api_id(req, "experiment", 'e', &id))
+	if (!api_params(req, none))
 		return STEP_DONE;
-	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENTS_LIST, (struct db_param[]){P_I64(id)}, 1,
-		 DB_DEADLINE_MS, &req->pending, on_listed, req);
+	experiment_params(req, which);
+	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENTS_LIST, which, 2, DB_DEADLINE_MS,
+		 &req->pending, on_listed, req);
 	return STEP_WAIT;
 }
 
@@ -356,11 +436,12 @@ static void on_cancelled(void *ctx, const struct db_result *r, const struct err 
 enum step api_assignments_cancel(struct request *req)
 {
 	static const char *const none[] = {NULL};
-	int64_t id;
+	struct db_param which[2];
 
-	if (!api_params(req, none) || !api_id(req, "experiment", 'e', &id))
+	if (!api_params(req, none))
 		return STEP_DONE;
-	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_CANCEL, (struct db_param[]){P_I64(id)}, 1,
-		 DB_DEADLINE_MS, &req->pending, on_cancelled, req);
+	experiment_params(req, which);
+	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_CANCEL, which, 2, DB_DEADLINE_MS,
+		 &req->pending, on_cancelled, req);
 	return STEP_WAIT;
 }

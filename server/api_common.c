@@ -273,6 +273,40 @@ bool api_text(struct request *req, const json_t *o, const char *name, size_t max
 	return true;
 }
 
+static bool flat_member(const struct api_member *m, const json_t *v)
+{
+	if (json_is_null(v))
+		return true;
+	if (!m->max)
+		return json_is_integer(v);
+	return json_is_string(v) && json_string_length(v) <= m->max &&
+	       text_is_clean(json_string_value(v), json_string_length(v));
+}
+
+bool api_flat(struct request *req, const char *what, const json_t *o, const struct api_member *m,
+	      size_t n)
+{
+	const char *key;
+	json_t *v;
+
+	if (!json_is_object(o))
+		return bad_member(req, what, "must be an object");
+	json_object_foreach((json_t *)o, key, v)
+	{
+		size_t i = 0;
+
+		while (i < n && strcmp(m[i].name, key) != 0)
+			i++;
+		if (i == n)
+			return bad_member(req, what, "has a member that is not known");
+		if (!flat_member(&m[i], v))
+			return bad_member(req, m[i].name,
+					  m[i].max ? "must be clean text of limited length"
+						   : "must be a whole number or null");
+	}
+	return true;
+}
+
 /* ---- pieces of JSON ---- */
 
 json_t *js_time(int64_t realtime_ns)

@@ -29,6 +29,8 @@ bool api_selector(struct request *req, const char *parameter, const char *text,
 		  struct selector **ret);
 /* An id of the path such as r_17. */
 bool api_id(struct request *req, const char *name, char prefix, int64_t *ret);
+/* The experiment of the path, e_5 or a name, as the two parameters of rigstat.experiment_of(). */
+void experiment_params(const struct request *req, struct db_param ret[2]);
 /* The path as sent, without the query: length of its part of req->url. */
 int api_path_len(const struct request *req);
 /* "true", "false", "1", "0"; absent is false. */
@@ -41,6 +43,15 @@ bool api_body(struct request *req, const char *const *members, json_t **ret);
 bool api_labels(struct request *req, const char *parameter, const json_t *v);
 /* A clean text or null of at most `max` bytes; *ret is NULL for null or absent (borrowed). */
 bool api_text(struct request *req, const json_t *o, const char *name, size_t max, const char **ret);
+
+/* Members of a flat object. */
+struct api_member {
+	const char *name;
+	size_t max; /* bytes of a text; 0: a whole number */
+};
+/* Every member is in the list and is null or what the list says; `what` names the object. */
+bool api_flat(struct request *req, const char *what, const json_t *o, const struct api_member *m,
+	      size_t n);
 
 /* ---- lists ---- */
 

@@ -27,6 +27,8 @@ enum {
 	E_ENDED,
 	E_METRICS,
 	E_CELLS,
+	E_TAGS,
+	E_STATE,
 	E_KEY,
 };
 
@@ -37,6 +39,9 @@ struct list {
 	struct sql sql;
 	struct page page;
 	bool one;
+	json_t *patch;
+	char *tags;
+	int64_t id; /* that was changed */
 };
 
 static void list_free(void *ctx)
@@ -45,6 +50,8 @@ static void list_free(void *ctx)
 
 	sql_done(&l->sql);
 	page_done(&l->page);
+	json_decref(l->patch);
+	free(l->tags);
 	free(l);
 }
 
@@ -161,6 +168,8 @@ static json_t *experiment_json(const struct db_result *r, size_t row)
 	json_object_set_new(o, "started", js_time(db_i64(r, row, E_STARTED)));
 	json_object_set_new(o, "ended", js_time(db_i64(r, row, E_ENDED)));
 	json_object_set_new(o, "demo", json_boolean(db_bool(r, row, E_DEMO)));
+	json_object_set_new(o, "tags", loads(r, row, E_TAGS));
+	json_object_set_new(o, "state", js_text(db_text_or_null(r, row, E_STATE)));
 	json_object_set_new(o, "note", js_text_or_null(db_text(r, row, E_NOTE)));
 	select_cells(cells, db_text(r, row, E_NAME), db_bool(r, row, E_UNIQUE),
 		     db_i64(r, row, E_ID));
@@ -252,24 +261,153 @@ enum step api_experiments(struct request *req)
 	return run_list(l, where.data);
 }
 
+void experiment_params(const struct request *req, struct db_param ret[2])
+{
+	const char *text = request_path(req, "experiment");
+	int64_t id;
+
+	if (text[0] == 'e' && text[1] == '_' && !parse_i64(text + 2, &id, NULL)) {
+		ret[0] = P_I64(id);
+		ret[1] = P_NULL(DB_TEXT);
+	} else {
+		ret[0] = P_NULL(DB_I64);
+		ret[1] = P_TEXT(text);
+	}
+}
+
+static enum step show(struct list *l, const struct db_param which[2])
+{
+	char *where CLEANUP(freep) = NULL;
+
+	l->one = true;
+	l->page.limit = 1;
+	l->page.sort = &sorts[0];
+	where = xasprintf("e.experiment_id = rigstat.experiment_of($%u::bigint, $%u::text)",
+			  sql_param(&l->sql, which[0]), sql_param(&l->sql, which[1]));
+	return run_list(l, where);
+}
+
 /* e_1, or a name: then the newest of that name. */
 enum step api_experiment(struct request *req)
 {
 	static const char *const none[] = {NULL};
-	const char *text = request_path(req, "experiment");
-	char *where CLEANUP(freep) = NULL;
-	struct list *l;
-	int64_t id;
+	struct db_param which[2];
 
 	if (!api_params(req, none))
 		return STEP_DONE;
-	l = list_new(req);
-	l->one = true;
-	l->page.limit = 1;
-	l->page.sort = &sorts[0];
-	if (text[0] == 'e' && text[1] == '_' && !parse_i64(text + 2, &id, NULL))
-		where = xasprintf("e.experiment_id = $%u::bigint", sql_param(&l->sql, P_I64(id)));
-	else
-		where = xasprintf("e.name = $%u::text", sql_param(&l->sql, P_TEXT(text)));
-	return run_list(l, where);
+	experiment_params(req, which);
+	return show(list_new(req), which);
+}
+
+/* ---- changing one ---- */
+
+static const struct {
+	const char *state;
+	const struct query *query;
+	const char *otherwise;
+} controls[] = {
+	{"paused", &Q_ASSIGNMENT_PAUSE, "There is nothing of it left to pause."},
+	{"running", &Q_ASSIGNMENT_RESUME, "It is not paused."},
+	{"cancelled", &Q_ASSIGNMENT_CANCEL, "There is nothing of it left to cancel."},
+};
+
+static void on_controlled(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct list *l = ctx;
+	const char *state = json_string_value(json_object_get(l->patch, "state"));
+	struct db_param which[2];
+
+	if (err) {
+		(void)reply_err(l->req, err);
+		return;
+	}
+	for (size_t i = 0; !db_rows(r) && i < ARRAY_LEN(controls); i++)
+		if (!strcmp(controls[i].state, state)) {
+			(void)reply_problem(l->req, 409, "nothing-to-do", NULL, "%s",
+					    controls[i].otherwise);
+			return;
+		}
+	/* by its id: the name may be another one now */
+	which[0] = P_I64(l->id);
+	which[1] = P_NULL(DB_TEXT);
+	(void)show(l, which);
+}
+
+static void on_patched(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct list *l = ctx;
+	const char *state = json_string_value(json_object_get(l->patch, "state"));
+
+	if (err) {
+		(void)reply_err(l->req, err);
+		return;
+	}
+	if (!db_rows(r)) {
+		(void)reply_problem(
+			l->req, 404, "not-found", "Experiments are listed at /api/v1/experiments.",
+			"there is no experiment '%s'", request_path(l->req, "experiment"));
+		return;
+	}
+	l->id = db_i64(r, 0, 0);
+	if (!state) {
+		(void)show(l, (struct db_param[2]){P_I64(l->id), P_NULL(DB_TEXT)});
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(controls); i++)
+		if (!strcmp(controls[i].state, state))
+			db_query(l->req->server->db, DB_QUERY, controls[i].query,
+				 (struct db_param[]){P_I64(l->id), P_NULL(DB_TEXT)}, 2,
+				 DB_DEADLINE_MS, &l->req->pending, on_controlled, l);
+}
+
+static bool refuse(struct request *req, const char *member, const char *text)
+{
+	(void)reply_fault(
+		req, &(struct fault){.status = 400, .slug = "invalid-body", .parameter = member},
+		"%s: %s", member, text);
+	return false;
+}
+
+static bool check_patch(struct list *l, const char **ret_name, const char **ret_note)
+{
+	const char *state;
+	bool known = false;
+
+	if (!api_text(l->req, l->patch, "state", 20, &state) ||
+	    !api_text(l->req, l->patch, "name", 100, ret_name) ||
+	    !api_text(l->req, l->patch, "note", 4000, ret_note))
+		return false;
+	for (size_t i = 0; state && i < ARRAY_LEN(controls); i++)
+		known |= !strcmp(controls[i].state, state);
+	if (state && !known)
+		return refuse(l->req, "state", "paused, running or cancelled");
+	if (*ret_name && (!**ret_name || strpbrk(*ret_name, "/\n\t")))
+		return refuse(l->req, "name",
+			      "1 to 100 bytes without a slash or control character");
+	return true;
+}
+
+enum step api_experiment_edit(struct request *req)
+{
+	static const char *const none[] = {NULL};
+	static const char *const members[] = {"state", "name", "note", "tags", NULL};
+	struct list *l = list_new(req);
+	const char *name, *note;
+	struct db_param which[2];
+	const json_t *tags;
+
+	if (!api_params(req, none) || !api_body(req, members, &l->patch) ||
+	    !check_patch(l, &name, &note))
+		return STEP_DONE;
+	tags = json_object_get(l->patch, "tags");
+	if (tags && !api_labels(req, "tags", tags))
+		return STEP_DONE;
+	l->tags = tags ? json_dumps(tags, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	experiment_params(req, which);
+	db_query(req->server->db, DB_QUERY, &Q_EXPERIMENT_PATCH,
+		 (struct db_param[]){which[0], which[1], P_TEXT(name), P_TEXT(note),
+				     P_BOOL(json_object_get(l->patch, "note") != NULL),
+				     P_JSON(l->tags)},
+		 6, DB_DEADLINE_MS, &req->pending, on_patched, l);
+	return STEP_WAIT;
 }

@@ -113,11 +113,8 @@ enum step api_agent(struct request *req)
 	return STEP_WAIT;
 }
 
-/* The members of a heartbeat. Numbers are whole; texts are clean and of at most `max` bytes. */
-static const struct {
-	const char *name;
-	size_t max; /* 0: a number */
-} report_members[] = {
+/* The members of a heartbeat. */
+static const struct api_member report_members[] = {
 	{"version", 40},	{"boot_id", 40},	{"doing", 20},
 	{"doing_text", 200},	{"error", 400},		{"error_ns", 0},
 	{"uptime_ns", 0},	{"box_uptime_ns", 0},	{"lag_ns", 0},
@@ -129,19 +126,11 @@ static const struct {
 static bool check_report(struct request *req, const json_t *body)
 {
 	static const char *const doings[] = {"watching", "experiment", "idle"};
-	const char *doing, *text;
+	const char *doing;
 	bool known = false;
 
-	for (size_t i = 0; i < ARRAY_LEN(report_members); i++) {
-		const char *name = report_members[i].name;
-		const json_t *v = json_object_get(body, name);
-
-		if (report_members[i].max &&
-		    !api_text(req, body, name, report_members[i].max, &text))
-			return false;
-		if (!report_members[i].max && v && !json_is_null(v) && !json_is_integer(v))
-			return wrong(req, name, "a whole number or null");
-	}
+	if (!api_flat(req, "the report", body, report_members, ARRAY_LEN(report_members)))
+		return false;
 	doing = json_string_value(json_object_get(body, "doing"));
 	for (size_t i = 0; doing && i < ARRAY_LEN(doings); i++)
 		known |= !strcmp(doing, doings[i]);

@@ -16,7 +16,7 @@
 
 const char *const assign_plan_members[] = {
 	"name",	       "hosts",	   "factors",	 "order",   "runs_per_cell", "seed", "warmup_ns",
-	"duration_ns", "workload", "on_failure", "retries", "quiet",	     NULL};
+	"duration_ns", "workload", "on_failure", "retries", "quiet",	     "by",   NULL};
 
 static bool is_name(const char *s, const char *more, size_t max)
 {
@@ -218,6 +218,19 @@ static int read_name(const json_t *body, struct assign_plan *p, struct err *rete
 	return 0;
 }
 
+static int read_by(const json_t *body, struct assign_plan *p, struct err *reterr)
+{
+	const json_t *v = json_object_get(body, "by");
+
+	p->by = "";
+	if (!v || json_is_null(v))
+		return 0;
+	p->by = json_string_value(v);
+	if (!p->by || strlen(p->by) > 128 || !text_is_clean(p->by, strlen(p->by)))
+		return err_set(reterr, ERR_INVALID, "clean text of at most 128 bytes");
+	return 0;
+}
+
 int assign_plan_read(const json_t *body, struct assign_plan *ret, const char **ret_member,
 		     struct err *reterr)
 {
@@ -229,6 +242,8 @@ int assign_plan_read(const json_t *body, struct assign_plan *ret, const char **r
 	*ret = (struct assign_plan){0};
 	*ret_member = "name";
 	rc = read_name(body, ret, reterr);
+	if (!rc)
+		rc = read_by((*ret_member = "by", body), ret, reterr);
 	if (!rc)
 		rc = read_hosts((*ret_member = "hosts", body), ret, reterr);
 	if (!rc)

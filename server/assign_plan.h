@@ -12,6 +12,7 @@
 
 struct assign_plan {
 	const char *name;		     /* borrowed from the body */
+	const char *by;			     /* who asks, "" unsaid; borrowed */
 	const char *hosts[ASSIGN_HOSTS_MAX]; /* borrowed */
 	size_t n_hosts;
 	char *design, *plan; /* JSON */

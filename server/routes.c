@@ -28,6 +28,8 @@ const struct route routes[] = {
 	{HTTP_DELETE, "/api/v1/hosts/{host}/reservation", SCOPE_WRITE, 0, 0, api_host_release},
 	{HTTP_GET, "/api/v1/experiments", SCOPE_READ, 0, 0, api_experiments},
 	{HTTP_GET, "/api/v1/experiments/{experiment}", SCOPE_READ, 0, 0, api_experiment},
+	{HTTP_PATCH, "/api/v1/experiments/{experiment}", SCOPE_WRITE, PATCH_MAX, 0,
+	 api_experiment_edit},
 	{HTTP_POST, "/api/v1/experiments", SCOPE_WRITE, PATCH_MAX, 0, api_experiment_make},
 	{HTTP_GET, "/api/v1/experiments/{experiment}/assignments", SCOPE_READ, 0, 0,
 	 api_assignments},

@@ -11,6 +11,13 @@ select e.experiment_id, e.name, replace(e.uid::text, '-', ''), e.design::text, e
 		select r.factors, count(*) as n, min(r.run_id) as first from rigstat.run r
 		where r.experiment_id = e.experiment_id and r.deleted_at is null and r.kind <> 'watch'
 		group by r.factors order by 3 limit 100) c), '[]')::text,
+	e.tags::text,
+	(select case when bool_or(a.state in ('taken', 'running')) then
+			case when bool_or(a.pause) then 'pausing' else 'running' end
+		when bool_or(a.state = 'queued') then 'queued' when bool_or(a.state = 'paused') then 'paused'
+		when bool_and(a.state = 'done') then 'done' when bool_or(a.state = 'failed') then 'failed'
+		when bool_or(a.state = 'refused') then 'refused' else 'cancelled' end
+		from rigstat.assignment a where a.experiment_id = e.experiment_id having count(*) > 0),
 	''::text /*key*/
 from rigstat.experiment e
 left join lateral (

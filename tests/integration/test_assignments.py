@@ -31,12 +31,15 @@ class Box:
         (self.dir / "workloads.d/box.conf").write_text(
             f"[nap]\ncommand = sh -c 'cat {SETTING}; sleep 60'\n[broken]\ncommand = false\n")
         self.log = self.dir / "daemon.log"
+        self.start(server)
+
+    def start(self, server):
         self.daemon = subprocess.Popen(
             [binary("rigstat-agent"), "daemon", "--server", f"http://{server.address}", "--host", HOST,
              "--spool", str(self.dir / "spool"), "--lock-dir", str(self.dir), "--no-shares",
              "--journal", str(self.dir / "journal"), "--tunables-dir", str(self.dir / "tunables.d"),
              "--workloads-dir", str(self.dir / "workloads.d")],
-            stdout=open(self.log, "w"), stderr=subprocess.STDOUT,
+            stdout=open(self.log, "a"), stderr=subprocess.STDOUT,
             env=dict(os.environ, RIGSTAT_LOCK_DIR=str(self.dir)))
         wait_until("the box has reported", lambda: any(
             h["name"] == HOST for h in server.get("/api/v1/hosts").json()["items"]), 40)
@@ -159,12 +162,12 @@ def test_the_command_line(server, box):
 
 def test_the_command_line_says_what_is_wrong(server):
     known_host(server)
-    assert "one of them has never reported" in rigstat(server, "start", "x", "--host", "nobody", status=3)
+    assert "'nobody' has never reported" in rigstat(server, "start", "x", "--host", "nobody", status=3)
     assert "write NAME=LEVEL" in rigstat(server, "start", "x", "--host", HOST, "--factor", "f", status=3)
     assert "no --factor g" in rigstat(server, "start", "x", "--host", HOST, "--tune", "g=t", status=3)
     assert "not a path" in rigstat(server, "start", "x", "--host", HOST, "--factor", "f=1", "--tune",
                                    "f=/sys/x", status=3)
-    assert "none of start" in rigstat(server, "begin", "x", status=3)
+    assert "none of create" in rigstat(server, "begin", "x", status=3)
 
 
 def gate(server, rule, *more):
@@ -262,8 +265,8 @@ def test_unknown_hosts_and_members(server):
     assert make(server, 400, command="rm -rf /")["status"] == 400
 
 
-def take(server, host=HOST, wait=0):
-    reply = server.get(f"/api/v1/assignments/next?host={host}&wait={wait}")
+def take(server, host=HOST, wait=0, resume=None):
+    reply = server.get(f"/api/v1/assignments/next?host={host}&wait={wait}" + (f"&resume={resume}" if resume else ""))
     assert reply.status == 200, reply.body
     return reply.json()["assignment"]
 
@@ -288,8 +291,8 @@ def test_the_long_poll(server):
     assert take(server, "other") is None
 
 
-def report(server, a, state, text="", status=200):
-    reply = post(server, f"/api/v1/assignments/{a['id']}", {"state": state, "text": text})
+def report(server, a, state, text="", status=200, **more):
+    reply = post(server, f"/api/v1/assignments/{a['id']}", {"state": state, "text": text} | more)
     assert reply.status == status, reply.body
     return reply.json()
 
@@ -298,20 +301,25 @@ def test_reports_and_lost_agents(server):
     known_host(server)
     first, second = make(server), make(server)
     a = take(server)
-    assert report(server, a, "running") == {"state": "running", "cancel": False}
+    assert report(server, a, "running") == {"state": "running", "cancel": False, "pause": False}
     assert take(server) is None, "one at a time"
     assert report(server, a, "done", "well")["state"] == "done"
     assert report(server, a, "running", status=409)["type"] == "/problems/not-running"
     assert assignment(server, first)["text"] == "well"
     b = take(server)
     assert b["id"] == second["assignments"][0]["id"]
-    # the agent is silent for more than a minute: failed, and the next one may be taken
+    # the agent is silent for more than a minute: it is given out again, but not for ever
     third = make(server)
     assert take(server) is None
-    server.sql("update rigstat.assignment set seen_at = now() - interval '61 seconds' where state = 'taken'")
+    silent = "update rigstat.assignment set seen_at = now() - interval '61 seconds' where state = 'taken'"
+    for _ in range(19):
+        server.sql(silent)
+        assert take(server)["id"] == b["id"]
+    assert take(server) is None, "it is being carried out"
+    server.sql(silent)
     assert take(server)["id"] == third["assignments"][0]["id"]
     lost = assignment(server, second)
-    assert lost["state"] == "failed" and "stopped reporting" in lost["text"]
+    assert lost["state"] == "failed" and "begun 20 times" in lost["text"]
     report(server, b, "done", status=409)
     assert report(server, {"id": "a_999"}, "done", status=409)
     assert report(server, a, "sleeping", status=400)
@@ -349,3 +357,199 @@ def test_stopping_the_server_with_a_waiting_agent(make_server):
     assert time.monotonic() - began < 4, "a waiting agent is answered, not waited for"
     waiting.join(20)
     assert answers == [200]
+
+
+def control(server, experiment, state, status=200):
+    reply = server.request("PATCH", f"/api/v1/experiments/{experiment['id']}", json.dumps({"state": state}),
+                           {"Content-Type": "application/json"})
+    assert reply.status == status, reply.body
+    return reply.json()
+
+
+def state_of(server, experiment):
+    return server.get(f"/api/v1/experiments/{experiment['id']}").json()["state"]
+
+
+def test_the_states_of_a_pause(server):
+    known_host(server)
+    made = make(server)
+    assert state_of(server, made) == "queued"
+    assert control(server, made, "paused")["state"] == "paused"
+    assert take(server) is None, "paused while it waited"
+    control(server, made, "paused", 409)
+    assert control(server, made, "running")["state"] == "queued"
+    control(server, made, "running", 409)
+    a = take(server)
+    assert control(server, made, "paused")["state"] == "pausing"
+    assert report(server, a, "running")["pause"] is True
+    control(server, made, "running")
+    assert report(server, a, "running")["pause"] is False, "taken back in time"
+    # taken back too late: the agent has paused already, so it waits for its turn
+    assert report(server, a, "paused")["state"] == "queued"
+    a = take(server)
+    control(server, made, "paused")
+    assert report(server, a, "paused", progress={"total": 2, "ok": 1, "left_ns": 5})["state"] == "paused"
+    listed = assignment(server, made)
+    assert listed["ended"] is None and listed["progress"] == {"total": 2, "ok": 1, "left_ns": 5}
+    other = make(server)
+    assert take(server)["id"] == other["assignments"][0]["id"], "the box is free meanwhile"
+    control(server, made, "cancelled")
+    assert assignment(server, made)["state"] == "cancelled" and state_of(server, made) == "cancelled"
+    control(server, made, "cancelled", 409)
+    control(server, made, "sleeping", 400)
+    assert control(server, {"id": "e_999"}, "paused", 404)
+
+
+def test_an_agent_that_was_restarted_gets_its_own_again(server):
+    known_host(server)
+    first, _ = make(server), make(server)
+    a = take(server)
+    assert take(server, resume="a_999") is None
+    again = take(server, resume=a["id"])
+    assert again["id"] == a["id"] and again["known"] == "" and again["uid"] == first["uid"]
+    host, = server.sql(f"select host_id from rigstat.host where name = '{HOST}'")[0]
+    for order in (1, 2, 3, 5):
+        server.sql(f"insert into rigstat.run (host_id, run_uid, kind, state, experiment_id, order_no) select {host}, "
+                   f"gen_random_uuid(), 'measured', 'ok', experiment_id, {order} from rigstat.experiment order by 1 limit 1")
+    assert take(server, resume=a["id"])["known"] == "1-3,5"
+    control(server, first, "paused")
+    assert take(server, resume=a["id"])["id"] != a["id"], "it paused while its agent was away"
+    assert assignment(server, first)["state"] == "paused"
+
+
+def test_cancelling_what_nobody_carries_out_any_more(server):
+    known_host(server)
+    made = make(server)
+    take(server)
+    assert control(server, made, "cancelled")["state"] == "running", "its agent has to say so"
+    server.sql("update rigstat.assignment set seen_at = now() - interval '61 seconds'")
+    assert control(server, made, "cancelled")["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("progress", [[], {"total": 1.5}, {"cell": "x" * 301}, {"more": 1}, {"last_state": 1}])
+def test_progress_is_checked(server, progress):
+    known_host(server)
+    make(server)
+    report(server, take(server), "running", status=400, progress=progress)
+
+
+def test_a_reserved_box(server):
+    known_host(server)
+
+    def reserve(by):
+        return server.request("PUT", f"/api/v1/hosts/{HOST}/reservation", json.dumps({"by": by}),
+                              {"Content-Type": "application/json"}).status
+
+    waiting = make(server, by="bob@desk")
+    assert reserve("eve@desk") == 200
+    problem = make(server, 409, by="bob@desk")
+    assert problem["type"] == "/problems/host-reserved" and "reserved by eve@desk" in problem["detail"]
+    assert make(server, 409)["type"] == "/problems/host-reserved", "unsaid is somebody else"
+    mine = make(server, by="eve@desk")
+    assert take(server)["id"] == mine["assignments"][0]["id"], "what waited before waits on"
+    assert assignment(server, waiting)["waits_for"].startswith("the box is reserved by eve@desk")
+    server.request("DELETE", f"/api/v1/hosts/{HOST}/reservation?by=eve@desk")
+    assert "is being carried out there" in assignment(server, waiting)["waits_for"]
+    # the command line asks as USER@HOST
+    assert reserve("eve@desk") == 200
+    assert "is reserved by eve@desk" in rigstat(server, "create", "x", "--host", HOST, status=3)
+    assert "is queued" in rigstat(server, "create", "x", "--host", HOST, "--as", "eve@desk")
+    server.request("PATCH", f"/api/v1/hosts/{HOST}", json.dumps({"retired": True}), {"Content-Type": "application/json"})
+    assert make(server, 409)["type"] == "/problems/host-retired"
+    assert take(server) is None
+
+
+def orders(server, experiment):
+    """(order, state) of the experiment's runs, by order and attempt."""
+    return [(int(o), s) for o, s in server.sql(
+        "select order_no, state from rigstat.run where experiment_id = "
+        f"{experiment['id'][2:]} and kind = 'measured' order by order_no, attempt")]
+
+
+def progress(server, experiment):
+    return assignment(server, experiment)["progress"] or {"ok": 0}
+
+
+def test_pause_and_resume_on_a_real_box(server, box):
+    made = make(server, runs_per_cell=3, duration_ns=1_500_000_000)
+    wait_until("a run has ended", lambda: progress(server, made)["ok"] >= 1, 40)
+    out = rigstat(server, "pause", "made")
+    assert "pauses after this run" in out or "paused" in out
+    wait_until("it pauses", lambda: assignment(server, made)["state"] == "paused", 30)
+    before = progress(server, made)
+    assert 1 <= before["ok"] < 6
+    assert SETTING.read_text().strip() not in ("3", "4"), "the settings are put back meanwhile"
+    wait_until("the daemon watches meanwhile", lambda: "probes run again" in box.log.read_text(), 20)
+    rigstat(server, "resume", "made")
+    done = ended(server, made, 90)
+    assert done["state"] == "done" and "6 of 6 runs ended well" in done["text"], done["text"]
+    wait_until("all are packed", lambda: len(orders(server, made)) == 6 and all(
+        s == "ok" for _, s in orders(server, made)), 40)
+    assert orders(server, made) == [(i, "ok") for i in range(1, 7)], "none twice"
+    assert list((box.dir / "spool/plans").glob("*")) == []
+
+
+def test_watch(server, box):
+    made = make(server, runs_per_cell=2)
+    watch = subprocess.run([binary("rigstat"), "experiment", "watch", "made", "--server", f"http://{server.address}"],
+                           capture_output=True, text=True, timeout=120, check=False)
+    assert watch.returncode == 0, watch.stdout + watch.stderr
+    assert "box-7 is done, 4 of 4 runs ended well" in watch.stdout
+    assert "no verdict before the end" in watch.stdout and "stat=3" in watch.stdout
+    assert rigstat(server, "watch", made["id"])
+    refused = make(server, workload="unknown")
+    assert "refused" in rigstat(server, "watch", refused["id"], status=5)
+    assert "there is no experiment" in rigstat(server, "watch", "nothing", status=3)
+
+
+def kill_tree(box):
+    """SIGKILL to the daemon and to everything that it started, at once."""
+    pids = [box.daemon.pid]
+    for pid in pids:
+        out = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+        pids += [int(p) for p in out.stdout.split()]
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    box.daemon.wait(20)
+
+
+@pytest.mark.parametrize("kill", ["daemon", "tree", "term"])
+def test_a_killed_agent_goes_on_where_it_was(server, box, kill):
+    made = make(server, runs_per_cell=2, duration_ns=2_000_000_000)
+    wait_until("the second run", lambda: (p := progress(server, made))["ok"] >= 1 and p.get("order", 0) >= 2, 40)
+    if kill == "term":
+        box.daemon.send_signal(signal.SIGTERM)
+        assert box.daemon.wait(60) == 0
+    elif kill == "daemon":
+        box.daemon.kill()
+        box.daemon.wait(10)
+    else:
+        kill_tree(box)
+    box.start(server)
+    done = ended(server, made, 120)
+    assert done["state"] == "done" and "4 of 4 runs ended well" in done["text"], done["text"]
+    wait_until("all are packed", lambda: sum(s == "ok" for _, s in orders(server, made)) == 4 and not any(
+        s == "running" for _, s in orders(server, made)), 60)
+    good = [o for o, s in orders(server, made) if s == "ok"]
+    assert good == [1, 2, 3, 4], "each cell as often as planned, none twice"
+    assert [s for _, s in orders(server, made) if s != "ok"] in ([], ["aborted"])
+
+
+def test_a_killed_server_does_not_matter(make_server):
+    server = make_server().start()
+    box = Box(server)
+    try:
+        made = make(server, runs_per_cell=2, duration_ns=1_500_000_000)
+        wait_until("the second run", lambda: (p := progress(server, made))["ok"] >= 1, 40)
+        server.listen = server.address
+        server.kill()
+        time.sleep(3)
+        server.start()
+        done = ended(server, made, 120)
+        assert done["state"] == "done" and "4 of 4 runs ended well" in done["text"]
+        wait_until("all are packed", lambda: orders(server, made) == [(i, "ok") for i in range(1, 5)], 90)
+    finally:
+        print(box.stop()[1])

@@ -32,7 +32,8 @@ static int parse(const struct parts *p, struct assignment *a, struct err *err)
 	CLEANUP(freep)
 	char *json =
 		xasprintf("{\"assignment\":{\"id\":%s,\"experiment\":%s,\"uid\":%s,\"design\":{"
-			  "\"factors\":%s,\"order\":%s,\"runs_per_cell\":3,\"seed\":9},\"plan\":{"
+			  "\"factors\":%s,\"order\":%s,\"runs_per_cell\":3,\"seed\":9,"
+			  "\"total_runs\":6},\"known\":\"1-2\",\"plan\":{"
 			  "\"tune\":%s,\"workload\":%s,\"warmup_ns\":5,\"duration_ns\":6,"
 			  "\"retries\":1,\"on_failure\":\"stop\",\"quiet\":true}}}",
 			  p->id, p->name, p->uid, p->factors, p->order, p->tune, p->workload);
@@ -68,6 +69,11 @@ static void test_good(void **state)
 		assert_string_equal(a.args[i], want[i]);
 	assert_null(want[i]);
 	assert_null(a.args[i]);
+	assert_string_equal(a.plan.uid, UID);
+	assert_int_equal(a.plan.total, 6);
+	assert_int_equal(a.plan.seed, 9);
+	assert_string_equal(a.known, "1-2");
+	assert_true(a.quiet);
 	assignment_done(&a);
 }
 
