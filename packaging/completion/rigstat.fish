@@ -97,6 +97,7 @@ complete -c rigstat -n '__fish_seen_subcommand_from experiments' -l limit
 complete -c rigstat -n '__fish_seen_subcommand_from experiments' -l name
 complete -c rigstat -n '__fish_seen_subcommand_from experiments' -l server
 complete -c rigstat -n __fish_use_subcommand -f -a experiment -d 'asks test boxes to carry one out'
+complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l as
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l duration
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l factor
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l help
@@ -112,6 +113,7 @@ complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l server
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l tune
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l wait
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l warmup
+complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l watch
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l workload
 complete -c rigstat -n __fish_use_subcommand -f -a pin -d 'keeps a comparison of a server as it is now'
 complete -c rigstat -n '__fish_seen_subcommand_from pin' -l a
