@@ -59,7 +59,7 @@ struct counters {
 	uint64_t series[EVENTS], proc_series[PROCS];
 	uint64_t proc_last[PROCS];
 	bool proc_known[PROCS];
-	uint64_t gaps;
+	uint64_t intervals, gaps[GROUPS]; /* of the measured window */
 	struct pace pace;
 };
 
@@ -296,6 +296,7 @@ static void on_collect(struct probe *p, const struct interval *in, struct record
 	if (!pace_due(&c->pace, in, &all))
 		return;
 	collect_procs(c, &all, w);
+	c->intervals += in->measured;
 	for (size_t g = 0; g < GROUPS; g++) {
 		if (!c->group[g])
 			continue;
@@ -303,7 +304,7 @@ static void on_collect(struct probe *p, const struct interval *in, struct record
 		if (is_whole(c, g, sum) && !implausible(c, g, sum, &all))
 			put_group(c, g, sum, &all, w);
 		else
-			c->gaps += in->measured;
+			c->gaps[g] += in->measured;
 	}
 }
 
@@ -318,7 +319,8 @@ static void on_begin(struct probe *p)
 	for (size_t g = 0; g < GROUPS; g++)
 		if (c->group[g])
 			pmu_group_read(c->group[g], sum);
-	c->gaps = 0;
+	c->intervals = 0;
+	memset(c->gaps, 0, sizeof(c->gaps));
 }
 
 static void on_slow(struct probe *p, unsigned int divisor)
@@ -328,13 +330,19 @@ static void on_slow(struct probe *p, unsigned int divisor)
 
 static void on_summary(struct probe *p, struct run_summary *s)
 {
+	static const struct pmu_sum exact = {.state = PMU_EXACT};
 	struct counters *c = CONTAINER_OF(p, struct counters, p);
+	uint64_t gaps = c->gaps[0] + c->gaps[1];
 
-	if (c->gaps)
+	if (gaps)
 		marks_add(&s->marks, "counter-gap",
 			  "counters of %llu intervals are left out: they stood still (did a CPU go "
 			  "offline?)",
-			  (unsigned long long)c->gaps);
+			  (unsigned long long)gaps);
+	for (size_t e = 0; e < EVENTS; e++)
+		if (!c->error[e] && !*c->scope.why)
+			pmu_scope_state(s, c->series[e], &exact, PMU_GAP, c->gaps[events[e].group],
+					c->intervals);
 }
 
 static void on_free(struct probe *p)

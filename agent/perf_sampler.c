@@ -33,6 +33,7 @@ struct perf_sampler {
 	size_t page, map_bytes;
 	enum perf_sampler_kind kind;
 	unsigned int hz, hz_now; /* wanted; as lowered */
+	uint64_t period;	 /* in place of the rate; 0: the rate */
 	uint64_t samples;	 /* since the start */
 	double sample_cost_ns;	 /* -1: not known */
 	struct perf_sampler_counts counts;
@@ -91,19 +92,28 @@ static void attr_fill(struct perf_event_attr *a, enum perf_sampler_kind kind, un
 	}
 }
 
+static void attr_fill_for(const struct perf_sampler *s, struct perf_event_attr *a)
+{
+	attr_fill(a, s->kind, s->hz);
+	if (!s->period)
+		return;
+	a->freq = 0;
+	a->sample_period = s->period;
+}
+
 static int open_cpu(struct perf_sampler *s, int cpu, struct err *reterr)
 {
 	struct perf_event_attr attr;
 	struct cpu_ring *r = &s->cpus[s->n];
 	void *p;
 
-	attr_fill(&attr, s->kind, s->hz);
+	attr_fill_for(s, &attr);
 	r->fd = open_event(&attr, cpu);
 	/* No counter for cycles (a virtual machine): the first CPU decides for all. */
 	if (r->fd < 0 && s->n == 0 && s->kind == SAMPLER_CYCLES &&
 	    (errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV)) {
 		s->kind = SAMPLER_CPU_CLOCK;
-		attr_fill(&attr, s->kind, s->hz);
+		attr_fill_for(s, &attr);
 		r->fd = open_event(&attr, cpu);
 	}
 	if (r->fd < 0 && errno == ENODEV)
@@ -188,13 +198,15 @@ static void measure_cost(struct perf_sampler *s)
 	close(fd);
 }
 
-int perf_sampler_open(unsigned int hz, struct perf_sampler **ret, struct err *reterr)
+static int open_sampler(unsigned int hz, uint64_t period, struct perf_sampler **ret,
+			struct err *reterr)
 {
 	struct perf_sampler *s = xcalloc(1, sizeof(*s));
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int rc = 0;
 
 	CHECK(hz > 0);
+	s->period = period;
 	s->page = (size_t)sysconf(_SC_PAGESIZE);
 	s->map_bytes = (DATA_PAGES + 1) * s->page;
 	s->hz = s->hz_now = hz;
@@ -208,6 +220,17 @@ int perf_sampler_open(unsigned int hz, struct perf_sampler **ret, struct err *re
 	measure_cost(s);
 	*ret = s;
 	return 0;
+}
+
+int perf_sampler_open(unsigned int hz, struct perf_sampler **ret, struct err *reterr)
+{
+	return open_sampler(hz, 0, ret, reterr);
+}
+
+int perf_sampler_open_every(uint64_t period, struct perf_sampler **ret, struct err *reterr)
+{
+	CHECK(period > 0);
+	return open_sampler(1, period, ret, reterr);
 }
 
 void perf_sampler_close(struct perf_sampler *s)
@@ -240,7 +263,7 @@ void perf_sampler_slow(struct perf_sampler *s, unsigned int divisor)
 	unsigned int hz = s->hz / divisor ? s->hz / divisor : 1;
 	uint64_t value = s->kind == SAMPLER_CYCLES ? hz : (uint64_t)NS_PER_SEC / hz;
 
-	if (hz == s->hz_now)
+	if (hz == s->hz_now || s->period)
 		return;
 	s->hz_now = hz;
 	for (size_t i = 0; i < s->n; i++)

@@ -35,6 +35,10 @@ struct perf_sampler_ops {
 struct perf_sampler;
 /* Opens on every online CPU, stopped. `hz` is the wanted rate. */
 int perf_sampler_open(unsigned int hz, struct perf_sampler **ret, struct err *reterr) MUSTCHECK;
+/* The same with a sample each `period` cycles (or ns of CPU time) instead of a rate: where the
+ * number of samples must be known, as in tests/qemu. */
+int perf_sampler_open_every(uint64_t period, struct perf_sampler **ret,
+			    struct err *reterr) MUSTCHECK;
 void perf_sampler_close(struct perf_sampler *s); /* NULL is fine */
 int perf_sampler_start(struct perf_sampler *s, struct err *reterr) MUSTCHECK;
 enum perf_sampler_kind perf_sampler_kind(const struct perf_sampler *s);

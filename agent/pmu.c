@@ -349,10 +349,12 @@ static void pmu_summary(struct probe *base, struct run_summary *s)
 	for (size_t i = 0; i < p->host.len; i++)
 		marks_add(&s->marks, p->host.v[i].code, "%s", p->host.v[i].text);
 	for (size_t i = 0; i < p->cores; i++)
-		core_counters_summary(p->core[i], &s->marks);
+		core_counters_summary(p->core[i], s);
 	for (size_t i = 0; i < p->asked_len; i++) {
 		const struct asked *a = &p->asked[i];
 
+		if (a->group && !is_scaled(a))
+			pmu_scope_state(s, a->series, &a->run, a->worst, a->missing, a->intervals);
 		if (a->missing)
 			marks_add(&s->marks, "event-gap",
 				  "%s has no number in %llu of %llu intervals: %s", a->name,

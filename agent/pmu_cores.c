@@ -635,27 +635,44 @@ void core_counters_finish_totals(struct core_counters *const *c, size_t n, struc
 		put_total(c, n, i, w, last_series);
 }
 
-void core_counters_summary(const struct core_counters *c, struct marks *marks)
+static void put_states(const struct core_counters *c, struct run_summary *s)
+{
+	const struct question *q = &c->base;
+
+	for (size_t i = 0; i < BASE_EVENTS; i++)
+		if (c->error[i] || !q->group)
+			continue;
+		else if (c->implausible)
+			run_summary_state(s, c->series[i], "doubtful", "%s: %s",
+					  pmu_state_name(PMU_IMPLAUSIBLE), c->implausible);
+		else
+			pmu_scope_state(s, c->series[i], &q->run[i], q->worst[i], q->missing[i],
+					c->intervals);
+}
+
+void core_counters_summary(const struct core_counters *c, struct run_summary *s)
 {
 	const struct question *both[] = {&c->base, &c->slots};
+	struct marks *marks = &s->marks;
 
+	put_states(c, s);
 	if (c->implausible)
 		marks_add(marks, "counters-untrusted",
 			  "%s: %s; no value of the hardware counters is given", c->core.name,
 			  c->implausible);
 	for (size_t k = 0; k < ARRAY_LEN(both); k++)
 		for (size_t i = 0; i < both[k]->events; i++) {
-			enum pmu_state s = both[k]->worst[i];
+			enum pmu_state worst = both[k]->worst[i];
 
-			if (both[k]->missing[i] && s != PMU_ABSENT)
+			if (both[k]->missing[i] && worst != PMU_ABSENT)
 				marks_add(marks, "pmu-gap",
 					  "%llu intervals have no number of the hardware counters "
 					  "(%s): %s",
 					  (unsigned long long)both[k]->missing[i],
-					  pmu_state_name(s), pmu_state_reason(s));
-			else if (s == PMU_ESTIMATED || s == PMU_DOUBTFUL)
+					  pmu_state_name(worst), pmu_state_reason(worst));
+			else if (worst == PMU_ESTIMATED || worst == PMU_DOUBTFUL)
 				marks_add(marks, "pmu-multiplexed",
 					  "hardware counters were shared with other events: %s",
-					  pmu_state_reason(s));
+					  pmu_state_reason(worst));
 		}
 }

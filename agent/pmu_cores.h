@@ -32,7 +32,7 @@ void core_counters_finish(struct core_counters *c, struct record_writer *w, uint
 /* The totals over the core types of a hybrid CPU. */
 void core_counters_finish_totals(struct core_counters *const *c, size_t n, struct record_writer *w,
 				 uint64_t *last_series);
-void core_counters_summary(const struct core_counters *c, struct marks *marks);
+void core_counters_summary(const struct core_counters *c, struct run_summary *s);
 
 /* All of these as absent, for a box without a PMU or with one that is not trusted. */
 void core_counters_declare_absent(const struct pmu_scope *scope, struct series_list *l,

@@ -218,3 +218,23 @@ struct counter_sample pmu_scope_sample(const struct pmu_sum *sum, int64_t dt_ns)
 		return (struct counter_sample){0, (uint64_t)dt_ns, (uint64_t)dt_ns};
 	return (struct counter_sample){(int64_t)sum->value, sum->enabled_ns, sum->running_ns};
 }
+
+void pmu_scope_state(struct run_summary *s, uint64_t series, const struct pmu_sum *run,
+		     enum pmu_state worst, uint64_t missing, uint64_t intervals)
+{
+	bool scaled = run->state == PMU_ESTIMATED || run->state == PMU_DOUBTFUL;
+	const char *state = scaled ? pmu_state_name(run->state) : NULL;
+
+	if (missing && missing == intervals)
+		run_summary_state(s, series, NULL, "%s: %s", pmu_state_name(worst),
+				  pmu_state_reason(worst));
+	else if (missing)
+		run_summary_state(s, series, state,
+				  "%llu of %llu intervals have no number (%s: %s)",
+				  (unsigned long long)missing, (unsigned long long)intervals,
+				  pmu_state_name(worst), pmu_state_reason(worst));
+	else if (scaled)
+		run_summary_state(s, series, state, "%s; on a counter %.0f %% of the time",
+				  pmu_state_reason(run->state),
+				  100.0 * (double)run->running_ns / (double)run->enabled_ns);
+}

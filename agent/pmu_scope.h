@@ -54,6 +54,11 @@ void pmu_scope_label(const struct pmu_scope *s, struct series_decl *d);
 /* A sum as it is stored. A task or cgroup that did not run has a true 0 of the whole interval. */
 struct counter_sample pmu_scope_sample(const struct pmu_sum *sum, int64_t dt_ns);
 
+/* What the end of a run says about a counter's series: nothing when it was counted exactly in every
+ * interval. `run`: the sum of those with a number; `worst`: of all `intervals`. */
+void pmu_scope_state(struct run_summary *s, uint64_t series, const struct pmu_sum *run,
+		     enum pmu_state worst, uint64_t missing, uint64_t intervals);
+
 /* Opens the directory of a cgroup that perf can count by; returns the descriptor. `mounts` is
  * /proc/self/mounts, another file in tests. */
 int pmu_cgroup_open(const char *mounts, const char *path, int *ret_fd,

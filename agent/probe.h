@@ -51,10 +51,21 @@ struct run_summary {
 		uint64_t series, missed;
 	} * missed;
 	size_t missed_len, missed_cap;
+	/* Of counters, whose state only the end knows: see run_summary_state(). */
+	struct {
+		uint64_t series;
+		const char *state;
+		char reason[300];
+	} * states;
+	size_t states_len, states_cap;
 	uint64_t lost;
 	int64_t measure_cpu_ns; /* CPU time of measuring threads */
 };
 void run_summary_missed(struct run_summary *s, uint64_t series, uint64_t missed);
+/* The series' state over the run ("estimated", "doubtful"; NULL: as declared), and why: what a
+ * reader of its number, or of none, must know. */
+void run_summary_state(struct run_summary *s, uint64_t series, const char *state, const char *fmt,
+		       ...) PRINTF(4, 5);
 void run_summary_done(struct run_summary *s);
 
 /* What a probe costs beside the loop thread's time in its callbacks. Totals that only grow. */

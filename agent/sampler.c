@@ -256,17 +256,3 @@ void sampler_summary(struct sampler *s, struct run_summary *ret)
 		mark_slowed(&s->v[i], ret);
 	}
 }
-
-void run_summary_missed(struct run_summary *s, uint64_t series, uint64_t missed)
-{
-	GROW(s->missed, s->missed_len, s->missed_cap);
-	s->missed[s->missed_len].series = series;
-	s->missed[s->missed_len++].missed = missed;
-}
-
-void run_summary_done(struct run_summary *s)
-{
-	marks_done(&s->marks);
-	free(s->missed);
-	*s = (struct run_summary){0};
-}

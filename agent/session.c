@@ -426,6 +426,21 @@ static void put_cost(struct strbuf *j, const struct session *s, const struct run
 	strbuf_puts(j, "]}");
 }
 
+static void put_states(struct strbuf *j, const struct run_summary *sum)
+{
+	strbuf_puts(j, ",\"states\":{");
+	for (size_t i = 0; i < sum->states_len; i++) {
+		strbuf_printf(j, "%s\"%llu\":{", i ? "," : "",
+			      (unsigned long long)sum->states[i].series);
+		if (sum->states[i].state)
+			strbuf_printf(j, "\"state\":\"%s\",", sum->states[i].state);
+		strbuf_puts(j, "\"reason\":");
+		json_put_string(j, sum->states[i].reason);
+		strbuf_putc(j, '}');
+	}
+	strbuf_putc(j, '}');
+}
+
 static void put_run_end(struct session *s, const struct run_end *e, struct strbuf *j)
 {
 	struct run_summary sum CLEANUP(run_summary_done);
@@ -448,6 +463,7 @@ static void put_run_end(struct session *s, const struct run_end *e, struct strbu
 			      (unsigned long long)sum.missed[i].series,
 			      (unsigned long long)sum.missed[i].missed);
 	strbuf_printf(j, "},\"lost\":%llu", (unsigned long long)sum.lost);
+	put_states(j, &sum);
 	put_marks(j, s, &sum);
 	strbuf_putc(j, '}');
 }

@@ -114,6 +114,17 @@ static const struct query *put_missed(const struct job *j, struct write *w)
 	return &Q_COMPACT_MISSED;
 }
 
+static const struct query *put_states(const struct job *j, struct write *w)
+{
+	const json_t *states = json_object_get(j->m->end, "states");
+
+	if (!j->exists || !json_object_size(states))
+		return NULL;
+	add_run(w, j);
+	add(w, json_param(w, 0, states));
+	return &Q_COMPACT_STATES;
+}
+
 static const struct query *put_gaps(const struct job *j, struct write *w)
 {
 	if (!json_array_size(j->m->gaps))
@@ -192,6 +203,8 @@ const struct query *write_step(const struct job *j, enum write_step step, struct
 		return update_run(j, w);
 	case WRITE_MISSED:
 		return put_missed(j, w);
+	case WRITE_STATES:
+		return put_states(j, w);
 	case WRITE_GAPS:
 		return put_gaps(j, w);
 	case WRITE_NOTE_GAPS:

@@ -75,19 +75,13 @@ static const struct field experiment[] = {
 	{0},
 };
 static const struct field run_end[] = {
-	{"run_uid", F_UID, true, NULL},
-	{"state", F_NAME, true, end_states},
-	{"reason", F_TEXT, false, NULL},
-	{"window_end", F_NAME, false, window_ends},
-	{"started_ns", F_INT, false, NULL},
-	{"ended_ns", F_INT, false, NULL},
-	{"measured_ns", F_COUNT, false, NULL},
-	{"workload", F_OBJECT, false, NULL},
-	{"cost", F_OBJECT, false, NULL},
-	{"missed", F_OBJECT, false, NULL},
-	{"lost", F_COUNT, false, NULL},
-	{"marks", F_ARRAY, false, NULL},
-	{0},
+	{"run_uid", F_UID, true, NULL},	       {"state", F_NAME, true, end_states},
+	{"reason", F_TEXT, false, NULL},       {"window_end", F_NAME, false, window_ends},
+	{"started_ns", F_INT, false, NULL},    {"ended_ns", F_INT, false, NULL},
+	{"measured_ns", F_COUNT, false, NULL}, {"workload", F_OBJECT, false, NULL},
+	{"cost", F_OBJECT, false, NULL},       {"missed", F_OBJECT, false, NULL},
+	{"states", F_OBJECT, false, NULL},     {"lost", F_COUNT, false, NULL},
+	{"marks", F_ARRAY, false, NULL},       {0},
 };
 static const struct field series[] = {
 	{"metric", F_NAME, true, NULL},

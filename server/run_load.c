@@ -341,6 +341,13 @@ static void put_hist(json_t *o, const struct db_result *r, size_t row)
 	json_object_set_new(o, "mean", js_number(hist_mean(&h, &exact)));
 }
 
+/* A counter that was declared and never had a number, with the reason that the run's end gave. */
+static bool is_unmeasured(const struct db_result *r, size_t row)
+{
+	return !strcmp(db_text(r, row, S_KIND), "counter") && !isfinite(row_value(r, row)) &&
+	       db_text_or_null(r, row, S_REASON);
+}
+
 bool run_series_is_sum(const struct db_result *r, size_t row)
 {
 	return !db_i64(r, row, S_NO) && !strcmp(db_text(r, row, S_KIND), "counter");
@@ -355,7 +362,8 @@ json_t *run_series_json(const struct db_result *r, size_t row)
 	json_object_set_new(o, "metric", json_string(db_text(r, row, S_METRIC)));
 	json_object_set_new(o, "labels", load(r, row, S_LABELS));
 	json_object_set_new(o, "unit", json_string(db_text(r, row, S_UNIT)));
-	json_object_set_new(o, "kind", json_string(db_text(r, row, S_KIND)));
+	json_object_set_new(
+		o, "kind", json_string(is_unmeasured(r, row) ? "absent" : db_text(r, row, S_KIND)));
 	json_object_set_new(o, "method", js_text(db_text_or_null(r, row, S_METHOD)));
 	json_object_set_new(o, "omission", json_string(db_text(r, row, S_OMISSION)));
 	json_object_set_new(o, "state", json_string(db_text(r, row, S_STATE)));

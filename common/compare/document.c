@@ -165,8 +165,9 @@ json_t *json_side(const struct cmp *c, int s)
 				       (json_int_t)side->negative, "hosts", hosts_json(side),
 				       "runs", runs_json(side)));
 	json_object_update_new(
-		j, PACK("{s:o,s:s,s:o,s:o}", "method", json_text(side->method), "omission",
-			omission_name(side->omission), "resolution_ns",
+		j, PACK("{s:I,s:I,s:o,s:s,s:o,s:o}", "estimated", (json_int_t)side->estimated,
+			"doubtful", (json_int_t)side->doubtful, "method", json_text(side->method),
+			"omission", omission_name(side->omission), "resolution_ns",
 			side->resolution_ns ? json_integer(side->resolution_ns) : json_null(),
 			"measured_h", json_num(side->hours)));
 	return j;

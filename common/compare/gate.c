@@ -368,6 +368,13 @@ static bool too_much_lost(const json_t *side)
 	return lost > LOST_AT_MOST * (lost + seen);
 }
 
+/* A doubtful count is shown, and no rule rests on it. */
+static bool is_doubtful(const json_t *doc)
+{
+	return render_num(json_object_get(doc, "a"), "doubtful") > 0 ||
+	       render_num(json_object_get(doc, "b"), "doubtful") > 0;
+}
+
 static void judge(const struct gate_rule *r, const json_t *doc, const json_t *row,
 		  enum gate_mode mode, struct judgement *j)
 {
@@ -381,6 +388,11 @@ static void judge(const struct gate_rule *r, const json_t *doc, const json_t *ro
 	if (j->result == GATE_PASS && too_much_lost(json_object_get(doc, "b"))) {
 		j->result = GATE_INCONCLUSIVE;
 		snprintf(j->why, sizeof(j->why), "too many lost samples to be sure of a pass");
+	}
+	if (is_doubtful(doc)) {
+		j->result = GATE_INCONCLUSIVE;
+		snprintf(j->why, sizeof(j->why),
+			 "doubtful values: their events were counted in a part of the time only");
 	}
 }
 

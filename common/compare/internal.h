@@ -53,10 +53,11 @@ struct side {
 	char *labels; /* labels of the merged series, for telling that the sides differ */
 	enum omission omission;
 	int64_t interval_ns, resolution_ns;
-	size_t skips, corrected; /* series of sources that skip missed periods */
-	bool varies;		 /* method, interval or omission differ inside the side */
-	const char *scope;	 /* what counters counted, NULL: the box or nothing to say */
-	bool mixed_scopes;	 /* the runs of the side counted different things */
+	size_t skips, corrected;    /* series of sources that skip missed periods */
+	bool varies;		    /* method, interval or omission differ inside the side */
+	const char *scope;	    /* what counters counted, NULL: the box or nothing to say */
+	size_t estimated, doubtful; /* values that rest on counts of a part of the time */
+	bool mixed_scopes;	    /* the runs of the side counted different things */
 };
 
 enum data_kind { DATA_FULL, DATA_COARSE, DATA_VALUES, DATA_SUMMARY };

@@ -69,6 +69,8 @@ static void note_measurement(struct side *side, const struct series *s)
 	bool first = !side->unit;
 
 	note_scope(side, s, first);
+	side->estimated += s->kind == SERIES_VALUE && s->state == VALUE_ESTIMATED;
+	side->doubtful += s->kind == SERIES_VALUE && s->state == VALUE_DOUBTFUL;
 	if (first) {
 		side->unit = s->unit;
 		side->method = s->method;

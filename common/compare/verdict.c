@@ -297,6 +297,23 @@ static void explain_data(struct cmp *c)
 			   list_text(unexpected, 4, keys, sizeof(keys)));
 }
 
+/* What multiplexed or interrupted counts allow to say. */
+static void explain_counts(struct cmp *c)
+{
+	const struct side *a = &c->side[0], *b = &c->side[1];
+
+	if (a->doubtful + b->doubtful)
+		cmp_reason(c, "doubtful_counts",
+			   "doubtful values (%zu in A, %zu in %s), which decide nothing: their "
+			   "events were counted in a part of the time only; ask for fewer events",
+			   a->doubtful, b->doubtful, c->b);
+	if (a->estimated + b->estimated)
+		cmp_reason(c, "estimated_counts",
+			   "estimated values (%zu in A, %zu in %s): their events were counted more "
+			   "than 90 %% of the time and scaled",
+			   a->estimated, b->estimated, c->b);
+}
+
 static void explain_host_results(struct cmp *c)
 {
 	size_t agree = 0, better = 0, worse = 0, unclear = 0;
@@ -375,6 +392,11 @@ static enum word word_of_primary(struct cmp *c)
 	return WORD_UNCLEAR;
 }
 
+static bool is_doubtful(const struct cmp *c)
+{
+	return c->side[0].doubtful + c->side[1].doubtful > 0;
+}
+
 bool verdict_forbidden(struct cmp *c)
 {
 	bool forbidden = methods_differ(c);
@@ -404,7 +426,9 @@ static enum word decide(struct cmp *c)
 {
 	if (verdict_forbidden(c))
 		return WORD_NOT_COMPARABLE;
-	return verdict_too_few(c) ? WORD_NOT_ENOUGH_RUNS : word_of_primary(c);
+	if (verdict_too_few(c))
+		return WORD_NOT_ENOUGH_RUNS;
+	return is_doubtful(c) ? WORD_UNCLEAR : word_of_primary(c);
 }
 
 /* Numbers stay visible, but nothing is read from sides that may not be compared. */
@@ -431,12 +455,13 @@ void verdict_explain_design(struct cmp *c)
 void verdict_make(struct cmp *c)
 {
 	c->word = decide(c);
-	if (c->word == WORD_NOT_COMPARABLE || c->word == WORD_NOT_ENOUGH_RUNS)
+	if (c->word == WORD_NOT_COMPARABLE || c->word == WORD_NOT_ENOUGH_RUNS || is_doubtful(c))
 		silence_rows(c);
 	explain_order(c);
 	explain_boot(c);
 	explain_host_results(c);
 	explain_data(c);
+	explain_counts(c);
 	explain_omission(c);
 	sentence_make(c);
 }

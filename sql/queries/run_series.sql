@@ -18,13 +18,20 @@ left join rigstat.run_value v on v.host_id = s.host_id and v.run_id = s.run_id a
 	and v.series_no = s.series_no and v.stat = 'value'
 where r.run_id = any ($1::bigint[])
 union all
-select r.run_id, 0, m.name, case when v.stat = 'rate' then 'counter' else 'value' end, '{}', m.unit, null, 'unknown',
-	'exact', null, 0, 0, 0, null, null, null, null, null, v.n, null, null, null, null, null, null,
+select r.run_id, 0, m.name, case when v.stat = 'rate' then 'counter' else 'value' end, '{}', m.unit, p.method, 'unknown',
+	coalesce(p.state, 'exact'), p.reason, 0, 0, 0, null, null, null, null, null, v.n, null, null, null, null, null, null,
 	v.value, v.answer
 from rigstat.run r
 join rigstat.run_value v on v.host_id = r.host_id and v.run_id = r.run_id and v.series_no = 0
 	and v.stat in ('value', 'rate')
 join wanted m on m.metric_id = v.metric_id
+left join lateral (
+	-- A sum is as sure as the least sure of its parts, and measured in one way or in none that has a name.
+	select case when min(s.method) = max(s.method) then min(s.method) end as method,
+		case when bool_or(s.state = 'doubtful') then 'doubtful' when bool_or(s.state = 'estimated') then 'estimated'
+			else 'exact' end as state, min(s.reason) as reason
+	from rigstat.series s
+	where s.host_id = r.host_id and s.run_id = r.run_id and s.metric_id = v.metric_id) p on true
 where r.run_id = any ($1::bigint[])
 	and (select count(*) from rigstat.series s where s.host_id = r.host_id and s.run_id = r.run_id
 		and s.metric_id = v.metric_id) not between 1 and case when v.stat = 'rate' then 1 else 1000000 end

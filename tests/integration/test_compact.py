@@ -289,6 +289,41 @@ def test_a_gap_is_shown_at_its_run(server, tmp_path):
     assert texts == ["records 6 to 8 are missing (4000 samples, quota): dropped"]
 
 
+def test_the_end_says_what_counters_rest_on(server, tmp_path):
+    """`states` of RUN_END: a doubtful number, one with a reason only, and one that never was a number."""
+    records = rec.recgen(tmp_path / "r", seconds=20, start_ns=START)
+    counters = [no for r in records for kind, data in r.items() if kind == rec.SERIES
+                for no in [rec.Reader(data).varint()] if b'"counter"' in data]
+    cycles = 120
+    declared = rec.varint(cycles) + json.dumps({"metric": "cycles", "kind": "counter", "unit": "1",
+                                                "labels": {"scope": "workload"}}).encode()
+    items = []
+    for kind, data in records[-1].items():
+        if kind == rec.RUN_END:
+            end = json.loads(data)
+            end["states"] = {str(counters[0]): {"state": "doubtful", "reason": "scaled; 60 % of the time"},
+                             str(counters[1]): {"reason": "1 of 20 intervals has no number"},
+                             str(cycles): {"reason": "not-counted: never on a counter"},
+                             "x": {"reason": "no series"}, "5000": {"state": "wrong"}, "7": 3}
+            items.append((rec.SERIES, declared))
+            data = json.dumps(end).encode()
+        items.append((kind, data))
+    last = rec.make(records[-1].seq, records[-1].run, items)
+    post_all(server, STREAM, records[:-1] + [last])
+    all_packed(server)
+    run = server.get("/api/v1/runs").json()["items"][0]["id"]
+    series = server.get(f"/api/v1/runs/{run}").json()["series"]
+    switches = [(s["state"], s["reason"]) for s in series if s["metric"] == "context_switches" and s["labels"]]
+    assert ("doubtful", "scaled; 60 % of the time") in switches
+    assert ("exact", "1 of 20 intervals has no number") in switches
+    (never,) = [s for s in series if s["metric"] == "cycles"]
+    assert never["kind"] == "absent" and never["value"] is None
+    assert never["reason"] == "not-counted: never on a counter" and never["labels"] == {"scope": "workload"}
+    # The sum over the series is as sure as the least sure of them.
+    assert server.sql("select s.state from rigstat.series s join rigstat.metric m using (metric_id)"
+                      " where m.name = 'context_switches' order by 1 limit 1") == [["doubtful"]]
+
+
 def test_late_records_add_to_the_minute(server, tmp_path):
     """The box's clock was set back in the run: a minute that is stored already grows."""
     records = rec.recgen(tmp_path / "r", seconds=80, start_ns=START)

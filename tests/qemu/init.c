@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/perf_sampler.h"
 #include "agent/pmu_derived.h"
 #include "agent/pmu_group.h"
 #include "tests/qemu/init.h"
@@ -361,14 +362,77 @@ static void too_big(void)
 	pmu_group_close(g[1]);
 }
 
+struct sampled {
+	uint64_t n, periods;
+};
+
+static void on_sample(void *ctx, const struct perf_sample *x)
+{
+	struct sampled *s = ctx;
+
+	s->n++;
+	s->periods += x->period;
+}
+
+/* The agent's sampler beside a counter of the same cycles of this one CPU; `period` 0: 99 Hz. */
+static void sample(const char *key, uint64_t period)
+{
+	static const struct perf_sampler_ops ops = {.sample = on_sample};
+	const struct pmu_target box = {.mode = PMU_BOX, .cpus = first_cpu, .cpus_len = 1};
+	struct sampled seen = {0, 0};
+	struct perf_sampler_counts counts;
+	struct pmu_sum sum[PMU_GROUP_MAX];
+	struct perf_sampler *s;
+	struct pmu_event e;
+	const struct pmu_event *list[] = {&e};
+	struct pmu_group *g;
+	struct err err;
+	int r;
+
+	if (!event("cycles", &e))
+		return;
+	r = period ? perf_sampler_open_every(period, &s, &err) : perf_sampler_open(99, &s, &err);
+	if (r) {
+		printf("failed=sampler: %s\n", err.text);
+		return;
+	}
+	g = pmu_group_open(list, 1, &box);
+	pmu_group_read(g, sum);
+	if (perf_sampler_start(s, &err))
+		printf("failed=start: %s\n", err.text);
+	for (int i = 0; i < 10; i++) {
+		spin(20000000);
+		perf_sampler_drain(s, &ops, &seen);
+	}
+	pmu_group_read(g, sum);
+	/* Without a sample of its own the drain leaves what is younger than its begin. */
+	perf_sampler_drain(s, &ops, &seen);
+	counts = perf_sampler_take_counts(s);
+	printf("%s.kind=%s\n%s.samples=%llu\n%s.periods=%llu\n%s.lost=%llu\n%s.throttled=%llu\n",
+	       key, perf_sampler_kind(s) == SAMPLER_CYCLES ? "cycles" : "cpu-clock", key,
+	       (unsigned long long)seen.n, key, (unsigned long long)seen.periods, key,
+	       (unsigned long long)counts.lost, key, (unsigned long long)counts.throttled);
+	put_sum(key, &sum[0]);
+	pmu_group_close(g);
+	perf_sampler_close(s);
+}
+
+static void samples(void)
+{
+	sample("every", 1000000);
+	sample("rate", 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } scenarios[] = {
-	{"self_test", self_test},  {"loop", known_loop},   {"mux", multiplexed},
-	{"pinned", pinned},	   {"hotplug", hotplug},   {"unstalled", unstalled},
-	{"cgroups", cgroups},	   {"workload", workload}, {"too_big", too_big},
-	{"probe", scenario_probe},
+	{"self_test", self_test}, {"loop", known_loop},
+	{"mux", multiplexed},	  {"pinned", pinned},
+	{"hotplug", hotplug},	  {"unstalled", unstalled},
+	{"cgroups", cgroups},	  {"workload", workload},
+	{"too_big", too_big},	  {"probe", scenario_probe},
+	{"samples", samples},	  {"probe_workload", scenario_probe_workload},
 };
 
 int main(int argc, char **argv)
@@ -376,6 +440,10 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 2 && !strcmp(argv[1], "child"))
 		return child();
+	if (argc == 2 && !strcmp(argv[1], "spin")) {
+		spin(KNOWN_LOOPS);
+		return 0;
+	}
 	mkdir("/proc", 0755);
 	mkdir("/sys", 0755);
 	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sysfs", "/sys", "sysfs", 0, NULL))

@@ -5,4 +5,6 @@
 #include "common/base.h"
 
 void spin(uint64_t loops); /* 2 instructions each */
+#define KNOWN_LOOPS 400000000ull
 void scenario_probe(void);
+void scenario_probe_workload(void);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The whole counters probe on a machine with a PMU: what a run would say, as `key=value`. */
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "agent/pmu.h"
 #include "agent/sysinfo.h"
@@ -29,6 +31,8 @@ static void put_series(uint64_t number, const struct series_decl *d)
 		printf("probe.%s.method=%s\n", d->metric, d->method);
 	if (d->reason)
 		printf("probe.%s.reason=%s\n", d->metric, d->reason);
+	for (size_t i = 0; i < ARRAY_LEN(d->label) && d->label[i][0]; i++)
+		printf("probe.%s.%s=%s\n", d->metric, d->label[i][0], d->label[i][1]);
 }
 
 /* ---- in place of the sampler and of sysinfo ---- */
@@ -90,11 +94,34 @@ static void put_items(struct record_writer *w)
 	}
 }
 
-void scenario_probe(void)
+/* Work of a known length as a workload: held until its counters are open, then exec(). */
+static void run_child(struct probe *p)
+{
+	int go[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(go))
+		printf("failed=pipe: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		if (read(go[0], &byte, 1) == 0)
+			execl("/proc/self/exe", "init", "spin", (char *)NULL);
+		_exit(1);
+	}
+	close(go[0]);
+	p->workload(p, pid);
+	close(go[1]);
+	waitpid(pid, NULL, 0);
+}
+
+static void measure(enum pmu_mode mode)
 {
 	char *events[] = {"instructions:u", "context-switches", "armv8_pmuv3/cpu_cycles/",
 			  "no-such-event"};
-	const struct pmu_conf conf = {.events = events, .events_len = ARRAY_LEN(events)};
+	const struct pmu_conf conf = {
+		.events = events, .events_len = ARRAY_LEN(events), .scope = {mode, NULL, true}};
 	struct interval in = {.t0_ns = clock_realtime_ns(), .measured = true};
 	struct probe *p = pmu_probe(&conf);
 	struct run_summary sum = {0};
@@ -105,7 +132,10 @@ void scenario_probe(void)
 	p->declare(p, &l);
 	p->begin(p);
 	begin = clock_boottime_ns();
-	spin(400000000);
+	if (mode == PMU_TASK)
+		run_child(p);
+	else
+		spin(KNOWN_LOOPS);
 	in.dt_ns = clock_boottime_ns() - begin;
 	record_begin(&w);
 	p->collect(p, &in, &w);
@@ -115,7 +145,20 @@ void scenario_probe(void)
 	for (size_t i = 0; i < sum.marks.len; i++)
 		printf("probe.mark.%zu=%s: %s\n", i, sum.marks.v[i].code, sum.marks.v[i].text);
 	printf("probe.marks=%zu\n", sum.marks.len);
-	marks_done(&sum.marks);
+	for (size_t i = 0; i < sum.states_len; i++)
+		printf("probe.%s.end=%s %s\n", metrics[sum.states[i].series % SERIES_MAX],
+		       sum.states[i].state ? sum.states[i].state : "-", sum.states[i].reason);
+	run_summary_done(&sum);
 	record_writer_done(&w);
 	p->free(p);
+}
+
+void scenario_probe(void)
+{
+	measure(PMU_BOX);
+}
+
+void scenario_probe_workload(void)
+{
+	measure(PMU_TASK);
 }

@@ -18,7 +18,7 @@ LOOP = 10_000_000  # instructions of the known loop
 MUX = 800_000_000
 SOURCES = ["tests/qemu/init.c", "tests/qemu/probe.c", *(f"agent/{n}.c" for n in (
     "pmu", "pmu_cores", "pmu_event", "pmu_group", "pmu_scope", "pmu_selftest", "pmu_derived", "pmu_cpu", "pace",
-    "rights", "sysread")),
+    "perf_sampler", "run_summary", "rights", "sysread")),
     *(f"common/{n}.c" for n in (
         "base", "err", "parse", "clock", "strbuf", "record", "hist", "hist_code", "crc32c"))]
 CROSS = "aarch64-linux-gnu-gcc"
@@ -143,6 +143,22 @@ def test_cgroups(two_cpus):
     assert out["cgroup.b.state"] == "idle" and number(out, "cgroup.b.value") == 0
 
 
+def test_samples_are_cycles_over_the_period(boot):
+    """(j) A sample each 1,000,000 cycles: as many as the counter beside it says, +-1. At the agent's rate the
+    kernel chooses the periods, and their sum is the weight: the same cycles, but for the last period."""
+    out = boot("cortex-a57", ["-icount", "shift=0"], "samples")
+    for key in ("every", "rate"):
+        assert out[f"{key}.kind"] == "cycles" and out[f"{key}.state"] == "exact"
+        assert out[f"{key}.lost"] == "0"
+    cycles = number(out, "every.value")
+    assert cycles > 400e6
+    assert abs(number(out, "every.samples") - cycles / 1e6) <= 1
+    assert number(out, "every.periods") == number(out, "every.samples") * 1e6
+    last = 1e9 / 99  # -icount shift=0 is a CPU of 1 GHz
+    assert abs(number(out, "rate.periods") - number(out, "rate.value")) <= 1.5 * last
+    assert number(out, "rate.samples") == pytest.approx(99 * number(out, "rate.value") / 1e9, rel=0.5)
+
+
 def test_no_pmu(boot):
     """(f) Nothing but a reason."""
     out = boot("cortex-a57,pmu=off", ["-icount", "shift=0"], "self_test", "loop", "unstalled")
@@ -184,6 +200,20 @@ def test_the_probe_of_a_run(boot):
         assert out[f"probe.{metric}.kind"] == "absent" and out[f"probe.{metric}.reason"]
         assert f"probe.{metric}.value" not in out
     assert out["probe.marks"] == "0"
+
+
+def test_the_probe_of_a_workload(boot):
+    """--counters workload: 800,000,000 instructions of the child and a bit of its start, whatever init does."""
+    out = boot("cortex-a57", ["-icount", "shift=0"], "probe_workload")
+    for metric in ("cycles", "instructions", "event_instructions_u"):
+        assert out[f"probe.{metric}.kind"] == "counter", out.get(f"probe.{metric}.reason")
+        assert number(out, f"probe.{metric}.delta") == pytest.approx(MUX, rel=0.02)
+    assert out["probe.instructions.method"] == "perf-hw-workload/1"
+    assert out["probe.instructions.scope"] == "workload"
+    assert number(out, "probe.ipc.value") == pytest.approx(1, abs=1e-2)
+    assert out["probe.ipc.method"] == "instructions-per-cycle-workload/1"
+    assert number(out, "probe.cpu_ghz.value") == pytest.approx(1, rel=0.05)
+    assert out["probe.cpu_ghz.state"] == "exact"
 
 
 def test_the_probe_refuses_a_stub(boot):

@@ -180,6 +180,46 @@ static void samples(void **state)
 	assert_true(s.delta == 7 && s.enabled_ns == 100 && s.running_ns == 50);
 }
 
+/* What RUN_END says of a counter: nothing of an exact one, the part of the time of a scaled one,
+ * and why a number or some intervals are missing. */
+static void end_states(void **state)
+{
+	static const struct {
+		enum pmu_state run, worst;
+		uint64_t missing;
+		const char *state, *words; /* words NULL: nothing is said */
+	} cases[] = {
+		{PMU_EXACT, PMU_EXACT, 0, NULL, NULL},
+		{PMU_IDLE, PMU_IDLE, 0, NULL, NULL},
+		{PMU_ESTIMATED, PMU_ESTIMATED, 0, "estimated", "95 % of the time"},
+		{PMU_DOUBTFUL, PMU_DOUBTFUL, 0, "doubtful", "95 % of the time"},
+		{PMU_EXACT, PMU_GAP, 2, NULL, "2 of 10 intervals have no number (gap: not enabled"},
+		{PMU_DOUBTFUL, PMU_REFUSED, 3, "doubtful", "(refused-low-residency: "},
+		{PMU_IDLE, PMU_NOT_COUNTED, 10, NULL, "not-counted: never on a counter"},
+		{PMU_IDLE, PMU_PINNED_LOST, 10, NULL, "pinned-lost: "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct pmu_sum run = {
+			.state = cases[i].run, .enabled_ns = 1000, .running_ns = 950};
+		struct run_summary s = {0};
+
+		pmu_scope_state(&s, 5, &run, cases[i].worst, cases[i].missing, 10);
+		assert_int_equal(s.states_len, cases[i].words ? 1 : 0);
+		if (s.states_len) {
+			assert_int_equal(s.states[0].series, 5);
+			if (!strstr(s.states[0].reason, cases[i].words))
+				fail_msg("%zu: %s", i, s.states[0].reason);
+			if (cases[i].state)
+				assert_string_equal(s.states[0].state, cases[i].state);
+			else
+				assert_null(s.states[0].state);
+		}
+		run_summary_done(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +231,7 @@ int main(void)
 		cmocka_unit_test(targets),
 		cmocka_unit_test(finding_cgroups),
 		cmocka_unit_test(samples),
+		cmocka_unit_test(end_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -468,6 +468,42 @@ static void test_scopes_are_not_mixed(void **state)
 	json_decref(doc);
 }
 
+static void count_as(struct runs *rs, double mean, enum value_state state)
+{
+	for (size_t i = 0; i < 5; i++) {
+		struct run *r = value_run("ipc", mean + 0.001 * (double)i, 0);
+
+		r->series[0].state = state;
+		runs_add(rs, r);
+	}
+}
+
+/* Twice the ipc: a verdict from exact and estimated counts, none from doubtful ones. */
+static void test_doubtful_counts_decide_nothing(void **state)
+{
+	struct runs a = {0}, b = {0};
+	json_t *doc;
+
+	(void)state;
+	count_as(&a, 1, VALUE_EXACT);
+	count_as(&b, 2, VALUE_ESTIMATED);
+	doc = compare_scopes(&a, &b);
+	assert_string_equal(text_at(doc, "verdict/word"), "better");
+	assert_true(has_reason(doc, "estimated_counts") && !has_reason(doc, "doubtful_counts"));
+	assert_true(num_at(doc, "b/estimated") == 5 && num_at(doc, "b/doubtful") == 0);
+	json_decref(doc);
+	count_as(&a, 1, VALUE_EXACT);
+	count_as(&b, 2, VALUE_DOUBTFUL);
+	doc = compare_scopes(&a, &b);
+	assert_string_equal(text_at(doc, "verdict/word"), "unclear");
+	assert_string_equal(text_at(row_of(doc, "mean"), "delta/reading"), "unclear");
+	assert_true(has_reason(doc, "doubtful_counts"));
+	assert_true(num_at(doc, "b/doubtful") == 5);
+	/* Shown it is all the same. */
+	assert_near(num_at(row_of(doc, "mean"), "delta/abs"), 1, 1e-9);
+	json_decref(doc);
+}
+
 /* A hybrid CPU's total stands for it, not the mean of its core types. */
 static void test_a_total_goes_before_its_parts(void **state)
 {
@@ -512,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_no_variation),
 		cmocka_unit_test(test_average_against_typical),
 		cmocka_unit_test(test_scopes_are_not_mixed),
+		cmocka_unit_test(test_doubtful_counts_decide_nothing),
 		cmocka_unit_test(test_a_total_goes_before_its_parts),
 	};
 

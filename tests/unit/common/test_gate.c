@@ -116,6 +116,28 @@ static void test_blocked_and_lost(void **state)
 	json_decref(doc);
 }
 
+/* Counts of a part of the time are shown, and no rule passes or fails by them. */
+static void test_doubtful(void **state)
+{
+	static const char *const sides[] = {"a", "b"};
+	static const char *const rules[] = {"p99<=+5%", "p99<=+0.1%", "p99<=1ms"};
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_LEN(sides); k++)
+		for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+			json_t *doc = made("worse", 0.02, 0.01, 0.03, 0);
+			enum gate_result got;
+			struct err e;
+
+			json_object_set_new(json_object_get(doc, sides[k]), "doubtful",
+					    json_integer(1));
+			assert_int_equal(gate_apply(doc, &rules[i], 1, GATE_NORMAL, &got, &e), 0);
+			assert_int_equal(got, GATE_INCONCLUSIVE);
+			assert_non_null(strstr(text_at(doc, "gate/rules/0/why"), "doubtful"));
+			json_decref(doc);
+		}
+}
+
 static void test_list(void **state)
 {
 	json_t *one = made("same", 0.0, -0.01, 0.01, 0), *two = made("worse", 0.5, 0.4, 0.6, 0);
@@ -143,6 +165,7 @@ int main(void)
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_blocked_and_lost),
+		cmocka_unit_test(test_doubtful),
 		cmocka_unit_test(test_list),
 	};
 
