@@ -6,6 +6,7 @@
 #include "server/db.h"
 #include "server/http_server.h"
 #include "server/ingest.h"
+#include "server/live.h"
 #include "server/server.h"
 
 enum step api_healthz(struct request *req)
@@ -93,6 +94,25 @@ static void put_compact(struct strbuf *out, const struct server *s)
 		(double)c.busy_ns / 1e9, c.running);
 }
 
+static void put_live(struct strbuf *out, const struct server *s)
+{
+	struct live_stats l = live_stats(s->live);
+	const struct {
+		const char *name, *type;
+		uint64_t v;
+	} table[] = {
+		{"watchers", "gauge", l.watchers},     {"notes_total", "counter", l.notes},
+		{"events_total", "counter", l.events}, {"merged_total", "counter", l.merged},
+		{"resets_total", "counter", l.resets}, {"refused_total", "counter", l.refused},
+		{"denied_total", "counter", l.denied},
+	};
+
+	for (size_t k = 0; k < ARRAY_LEN(table); k++)
+		strbuf_printf(out, "# TYPE rigstat_live_%s %s\nrigstat_live_%s %llu\n",
+			      table[k].name, table[k].type, table[k].name,
+			      (unsigned long long)table[k].v);
+}
+
 enum step api_self_metrics(struct request *req)
 {
 	const struct server *s = req->server;
@@ -109,5 +129,6 @@ enum step api_self_metrics(struct request *req)
 	put_pool(&out, s, DB_INGEST, "ingest");
 	put_ingest(&out, s);
 	put_compact(&out, s);
+	put_live(&out, s);
 	return reply_buf(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }

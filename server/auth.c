@@ -21,6 +21,8 @@
 #define FAILURE_SLOTS 1024
 #define QUERY_MS      5000
 
+_Static_assert(TOKEN_ID_LEN < REQUEST_TOKEN_MAX, "a request holds the id of its token");
+
 struct cached {
 	char id[TOKEN_ID_LEN + 1];
 	unsigned char digest[SHA256_LEN];
@@ -65,6 +67,11 @@ void auth_forget(struct auth *a)
 	for (size_t i = 0; i < CACHE_MAX; i++)
 		a->cache[i].read_ns = INT64_MIN / 2; /* read again; who was known stays known */
 	a->ticks = 0;
+}
+
+bool auth_is_open(const struct auth *a)
+{
+	return !a->tokens_exist || a->anonymous_read;
 }
 
 static void on_exist(void *ctx, const struct db_result *res, const struct err *err)
@@ -162,6 +169,7 @@ static void decide(struct auth *a, struct request *req, const struct cached *c,
 		return;
 	}
 	memcpy(req->token_host, c->host, sizeof(c->host));
+	memcpy(req->token_id, c->id, sizeof(c->id));
 	go(req);
 }
 

@@ -20,6 +20,9 @@ void auth_tick(struct auth *a);
 /* Forgets cached tokens: one was made or revoked here. */
 void auth_forget(struct auth *a);
 
+/* May a reader come without a token? */
+bool auth_is_open(const struct auth *a);
+
 /* Calls go(req) when it may, now or later; else replies. */
 void auth_check(struct request *req, void (*go)(struct request *req));
 

@@ -156,24 +156,6 @@ static const struct query *delete_staged(const struct job *j, struct write *w)
 	return &Q_COMPACT_DELETE;
 }
 
-static const struct query *notify(const struct job *j, struct write *w)
-{
-	json_t *doc;
-
-	if (!j->exists)
-		return NULL;
-	doc = json_pack("{s:s, s:s, s:I, s:I}", "what",
-			j->m->end     ? "end"
-			: j->m->start ? "start"
-				      : "progress",
-			"kind", "run", "run", (json_int_t)j->run_id, "host",
-			(json_int_t)j->key.host_id);
-	w->texts[0] = json_dumps(doc, JSON_COMPACT);
-	json_decref(doc);
-	add(w, P_TEXT(w->texts[0]));
-	return &Q_COMPACT_NOTIFY;
-}
-
 const struct query *write_step(const struct job *j, enum write_step step, struct write *w)
 {
 	const struct cmodel *m = j->m;
@@ -215,8 +197,6 @@ const struct query *write_step(const struct job *j, enum write_step step, struct
 		return end_unclean(j, w);
 	case WRITE_DELETE:
 		return delete_staged(j, w);
-	case WRITE_NOTIFY:
-		return notify(j, w);
 	case WRITE_STEPS:
 		break;
 	}

@@ -489,14 +489,17 @@ static void on_listener_idle(void *ctx, struct pqloop *pq)
 
 	(void)pq;
 	if (!db->closing)
-		db->options.on_notify(db->options.ctx, "{\"type\":\"all\"}");
+		db->options.on_listen(db->options.ctx, true);
 }
 
 static void on_listener_down(void *ctx, struct pqloop *pq, const struct err *err)
 {
-	(void)ctx;
+	struct db *db = ctx;
+
 	(void)pq;
 	(void)err; /* the pools log the same */
+	if (!db->closing)
+		db->options.on_listen(db->options.ctx, false);
 }
 
 static void on_notify(void *ctx, const char *channel, const char *payload)

@@ -110,6 +110,8 @@ struct db_options {
 	/* Notifications on channel `rigstat` (from any server); payload is JSON. {"type":"all"}
 	 * when they may have been missed. NULL: none. */
 	void (*on_notify)(void *ctx, const char *payload);
+	/* They come now, or were lost from here on. */
+	void (*on_listen)(void *ctx, bool up);
 	void *ctx;
 };
 struct db *db_new(struct uv_loop_s *loop, const struct db_options *options);

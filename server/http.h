@@ -37,6 +37,7 @@ struct param {
 
 #define REQUEST_PATH_PARAMS_MAX	 4
 #define REQUEST_HOST_MAX	 129
+#define REQUEST_TOKEN_MAX	 16
 #define REQUEST_QUERY_PARAMS_MAX 64
 
 struct request {
@@ -54,6 +55,7 @@ struct request {
 	const char *body; /* NUL-terminated, whole; already inflated when it came as gzip */
 	size_t body_len;
 	char token_host[REQUEST_HOST_MAX]; /* host that the token is bound to, "" = any */
+	char token_id[REQUEST_TOKEN_MAX];  /* of the token that opened it, "" = none */
 	int64_t arrived_ns;		   /* monotonic */
 	struct pending_list pending;
 	void *ctx;
@@ -123,3 +125,7 @@ enum step reply_stream(struct request *req, int status, const char *content_type
 		       enum stream_next (*next)(void *ctx, struct strbuf *out), void *ctx,
 		       void (*ctx_free)(void *ctx));
 void reply_stream_wake(struct request *req);
+/* The same for server-sent events: small blocks, and a short send buffer in the kernel, so that
+ * what a slow reader gets is never old. */
+enum step reply_events(struct request *req, enum stream_next (*next)(void *ctx, struct strbuf *out),
+		       void *ctx);

@@ -13,6 +13,8 @@
 #define GZIP_MIN     1024
 #define GZIP_MAX     (512 * 1024) /* above, the loop would stand still for too long */
 #define STREAM_BLOCK (32 * 1024)
+#define EVENTS_BLOCK (4 * 1024)
+#define EVENTS_SEND  (16 * 1024)
 
 void reply_header(struct request *req, const char *name, const char *value)
 {
@@ -254,9 +256,9 @@ static void on_stream_free(void *cls)
 	free(s);
 }
 
-enum step reply_stream(struct request *req, int status, const char *content_type,
-		       enum stream_next (*next)(void *ctx, struct strbuf *out), void *ctx,
-		       void (*ctx_free)(void *ctx))
+static enum step start_stream(struct request *req, int status, const char *content_type,
+			      size_t block, enum stream_next (*next)(void *ctx, struct strbuf *out),
+			      void *ctx, void (*ctx_free)(void *ctx))
 {
 	struct http_exchange *x = req->x;
 
@@ -266,8 +268,23 @@ enum step reply_stream(struct request *req, int status, const char *content_type
 	x->stream->ctx = ctx;
 	x->stream->ctx_free = ctx_free;
 	return finish(req, status, content_type,
-		      MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_read,
-							x->stream, on_stream_free));
+		      MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, block, on_read, x->stream,
+							on_stream_free));
+}
+
+enum step reply_stream(struct request *req, int status, const char *content_type,
+		       enum stream_next (*next)(void *ctx, struct strbuf *out), void *ctx,
+		       void (*ctx_free)(void *ctx))
+{
+	return start_stream(req, status, content_type, STREAM_BLOCK, next, ctx, ctx_free);
+}
+
+enum step reply_events(struct request *req, enum stream_next (*next)(void *ctx, struct strbuf *out),
+		       void *ctx)
+{
+	reply_header(req, "X-Accel-Buffering", "no"); /* nginx would hold events back */
+	mhdloop_limit_send(req->x->conn, EVENTS_SEND);
+	return start_stream(req, 200, "text/event-stream", EVENTS_BLOCK, next, ctx, NULL);
 }
 
 void reply_stream_wake(struct request *req)

@@ -496,7 +496,7 @@ enum step api_ingest_next(struct request *req)
 
 /* ---- start, end, counters ---- */
 
-struct ingest *ingest_new(struct db *db, void (*on_stored)(void *ctx), void *ctx)
+struct ingest *ingest_new(struct db *db, void (*on_stored)(void *ctx, int64_t host_id), void *ctx)
 {
 	struct ingest *in = xcalloc(1, sizeof(*in));
 

@@ -14,7 +14,8 @@
 struct ingest;
 struct db;
 
-struct ingest *ingest_new(struct db *db, void (*on_stored)(void *ctx), void *ctx);
+/* on_stored: records of a host were committed. */
+struct ingest *ingest_new(struct db *db, void (*on_stored)(void *ctx, int64_t host_id), void *ctx);
 /* Nothing may be in flight: after db_close. */
 void ingest_free(struct ingest *in);
 /* About once a second: forgets idle streams. */

@@ -166,14 +166,14 @@ static void on_group(void *ctx, const struct db_result *res, const struct err *e
 	}
 	for (size_t i = 0; i < g->n; i++) {
 		g->posts[i]->stream->in_group = false;
+		if (!err && in->on_stored)
+			in->on_stored(in->ctx, g->posts[i]->stream->host_id);
 		if (err)
 			failed(in, g->posts[i], alone, err);
 		else
 			stored(in, g->posts[i]);
 	}
 	group_free(g);
-	if (!err && in->on_stored)
-		in->on_stored(in->ctx);
 	ingest_group_send(in);
 }
 

@@ -47,7 +47,7 @@ struct ingest {
 	size_t ring_len;
 	struct group *group; /* in flight */
 	struct ingest_stats stats;
-	void (*on_stored)(void *ctx);
+	void (*on_stored)(void *ctx, int64_t host_id);
 	void *ctx;
 };
 

@@ -150,6 +150,11 @@ void mhdloop_cut(struct MHD_Connection *conn)
 	(void)shutdown(c->fd, SHUT_RDWR);
 }
 
+void mhdloop_limit_send(struct MHD_Connection *conn, int bytes)
+{
+	(void)setsockopt(conn_of(conn)->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 void mhdloop_suspend(struct mhdloop *m, struct MHD_Connection *conn)
 {
 	struct conn *c = conn_of(conn);

@@ -42,6 +42,8 @@ const char *mhdloop_address(const struct mhdloop *m);
 void mhdloop_set_deadline(struct MHD_Connection *conn, unsigned int ms);
 /* Cuts it as soon as MHD looks at it again: the answer cannot be finished. */
 void mhdloop_cut(struct MHD_Connection *conn);
+/* At most so many bytes wait in the kernel. */
+void mhdloop_limit_send(struct MHD_Connection *conn, int bytes);
 void mhdloop_suspend(struct mhdloop *m, struct MHD_Connection *conn);
 void mhdloop_resume(struct mhdloop *m, struct MHD_Connection *conn);
 

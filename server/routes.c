@@ -5,6 +5,7 @@
 #include "server/auth.h"
 #include "server/ingest.h"
 #include "server/ingest_check.h"
+#include "server/live.h"
 
 #define PATCH_MAX  (64 * 1024)
 #define RUNS_MAX   (4 * 1024 * 1024)
@@ -19,6 +20,7 @@ const struct route routes[] = {
 	{HTTP_GET, "/api/v1", SCOPE_READ, 0, 0, api_index},
 	{HTTP_GET, "/api/v1/openapi.json", SCOPE_NONE, 0, 0, api_openapi},
 	{HTTP_GET, "/api/v1/status", SCOPE_READ, 0, 0, api_status},
+	{HTTP_GET, "/api/v1/stream", SCOPE_READ, 0, 0, api_stream},
 	{HTTP_GET, "/api/v1/hosts", SCOPE_READ, 0, 0, api_hosts},
 	{HTTP_GET, "/api/v1/hosts/{host}", SCOPE_READ, 0, 0, api_host},
 	{HTTP_PATCH, "/api/v1/hosts/{host}", SCOPE_WRITE, PATCH_MAX, 0, api_host_edit},

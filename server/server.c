@@ -16,7 +16,9 @@
 #include "server/db.h"
 #include "server/http_server.h"
 #include "server/ingest.h"
+#include "server/live.h"
 #include "server/mhdloop.h"
+#include "server/live_note.h"
 #include "server/work.h"
 
 #define QUERY_CONNECTIONS  4
@@ -51,6 +53,7 @@ static void on_db_closed(void *ctx)
 
 	p->server.db = NULL;
 	ingest_free(TAKE(p->server.ingest));
+	live_stop(p->server.live);
 	uv_close((uv_handle_t *)&p->term, on_uv_closed);
 	uv_close((uv_handle_t *)&p->intr, on_uv_closed);
 	uv_close((uv_handle_t *)&p->tick, on_uv_closed);
@@ -101,20 +104,53 @@ static void on_tick(uv_timer_t *tick)
 	compact_tick(p->server.compact);
 	auth_tick(p->server.auth);
 	assignments_tick();
+	live_tick(p->server.live);
 	if (p->on_second)
 		p->on_second(p->ctx);
+}
+
+/* A box was retired, reserved or let go: who waits looks again, what is remembered is doubtful. */
+static void on_hosts_changed(struct process *p)
+{
+	assignments_wake();
+	if (p->server.ingest)
+		ingest_forget(p->server.ingest);
 }
 
 static void on_notify(void *ctx, const char *payload)
 {
 	struct process *p = ctx;
-	bool all = strstr(payload, "\"all\"");
+	struct live_note note;
+	struct err err;
 
 	log_debug("notify: %s", payload);
-	if (all || strstr(payload, "\"assignment\""))
+	if (live_note_read(payload, &note, &err) < 0) {
+		log_debug("%s: %s", err.text, payload); /* a newer server may say more */
+		return;
+	}
+	if (note.kind == NOTE_ASSIGNMENT && note.what == NOTE_NEW)
 		assignments_wake();
-	if ((all || strstr(payload, "\"hosts\"")) && p->server.ingest)
-		ingest_forget(p->server.ingest);
+	if (note.kind == NOTE_TOKEN)
+		auth_forget(p->server.auth);
+	if (note.kind == NOTE_HOST && note.what == NOTE_CHANGED)
+		on_hosts_changed(p);
+	live_hear(p->server.live, &note);
+}
+
+static void on_listen(void *ctx, bool up)
+{
+	struct process *p = ctx;
+
+	live_listening(p->server.live, up);
+	if (up)
+		on_hosts_changed(p); /* what changed meanwhile was told to nobody */
+}
+
+static void on_stored(void *ctx, int64_t host_id)
+{
+	struct process *p = ctx;
+
+	live_stored(p->server.live, host_id);
 }
 
 static void start_handles(struct process *p)
@@ -166,6 +202,7 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 				      .ingest_connections = INGEST_CONNECTIONS,
 				      .queue_max = DB_QUEUE_MAX,
 				      .on_notify = on_notify,
+				      .on_listen = on_listen,
 				      .ctx = &p};
 	const struct mhdloop_options http = {.listen = options->listen,
 					     .reuse_port = options->reuse_port,
@@ -185,7 +222,8 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 	}
 	p.server.work = work_new(&p.loop, WORK_QUEUE_MAX);
 	p.server.db = db_new(&p.loop, &db);
-	p.server.ingest = ingest_new(p.server.db, NULL, NULL);
+	p.server.ingest = ingest_new(p.server.db, on_stored, &p);
+	p.server.live = live_new(&p.loop, &p.server);
 	p.server.auth = auth_new(p.server.db, tokens_exist, options->anonymous_read);
 	p.server.compact = compact_new(p.server.db, p.server.work, &options->keep);
 	db_start(p.server.db);
@@ -194,6 +232,7 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 	CHECK(uv_run(&p.loop, UV_RUN_DEFAULT) == 0);
 	auth_free(p.server.auth);
 	compact_free(p.server.compact);
+	live_free(p.server.live);
 	work_free(p.server.work);
 	CHECK(uv_loop_close(&p.loop) == 0);
 	log_info("stopped");

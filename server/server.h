@@ -11,6 +11,7 @@ struct compact;
 struct db;
 struct http;
 struct ingest;
+struct live;
 struct work_pool;
 
 struct server_options {
@@ -32,6 +33,7 @@ struct server {
 	struct auth *auth;
 	struct ingest *ingest;
 	struct compact *compact;
+	struct live *live;
 	int64_t started_ns; /* realtime */
 	bool ready;	    /* the schema is right and requests may come */
 };

@@ -17,9 +17,7 @@ with wanted as (
 	insert into rigstat.assignment (host_id, experiment_id, plan, made_by)
 	select j.host_id, e.experiment_id, $5::jsonb, $6::text from judged j, e
 	returning assignment_id, host_id, experiment_id
-), told as (
-	select pg_notify('rigstat', '{"type":"assignment"}') from e
 )
 select j.problem, j.name, coalesce(j.holder, ''), coalesce(j.reserved_reason, ''), a.experiment_id, a.assignment_id
-from judged j left join a using (host_id) left join told on true
+from judged j left join a using (host_id)
 order by j.problem desc, j.name

@@ -6,7 +6,5 @@ with r as (
 	set pause = false, takes = 0, state = case when state = 'paused' then 'queued' else state end
 	where experiment_id = rigstat.experiment_of($1::bigint, $2::text) and (state = 'paused' or pause)
 	returning assignment_id, state
-), told as (
-	select pg_notify('rigstat', '{"type":"assignment"}') from r limit 1
 )
-select r.assignment_id, r.state from r left join told on true
+select r.assignment_id, r.state from r

@@ -1,5 +1,5 @@
--- $1 name, $2 tags or null, $3 note, $4 set note, $5 retired or null. Every server forgets what it knows of a host
--- that is retired or comes back.
+-- $1 name, $2 tags or null, $3 note, $4 set note, $5 retired or null. The host's trigger tells every server,
+-- which then forgets what it knows of a host that is retired or comes back.
 with done as (
 	update rigstat.host h
 	set tags = coalesce($2::jsonb, tags), note = case when $4::boolean then coalesce($3::text, '') else note end,
@@ -7,7 +7,5 @@ with done as (
 			else retired_at end
 	where h.name = $1::text
 	returning h.host_id
-), told as (
-	select pg_notify('rigstat', '{"type":"hosts"}') from done where $5::boolean is not null
 )
-select host_id from done left join told on true
+select host_id from done

@@ -9,8 +9,6 @@ with h as (
 	update rigstat.host o
 	set reserved_by = null, reserved_reason = '', reserved_at = null, reserved_until = null
 	from h where o.host_id = h.host_id and h.may
-), told as (
-	select pg_notify('rigstat', '{"type":"assignment"}') from h where may
 )
 select h.may, h.reserved_by, h.reserved_reason, h.reserved_at, h.reserved_until
-from h left join told on true
+from h
