@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "common/compare/gate.h"
+#include "common/model/selector.h"
 #include "common/parse.h"
 
 enum {
@@ -457,8 +458,7 @@ int request_url(const struct request *rq, const char *path, struct strbuf *url, 
 	add_parameter(url, "primary", rq->o.primary);
 	add_parameter(url, "factor", rq->o.factor);
 	for (size_t i = 0; i < rq->labels.len; i++)
-		strbuf_printf(&labels, "%s%s=%s", i ? "," : "", rq->labels.v[i].key,
-			      rq->labels.v[i].value);
+		selector_print_eq(rq->labels.v[i].key, rq->labels.v[i].value, &labels);
 	add_parameter(url, "labels", labels.data);
 	add_parameter(url, "tail", rq->threshold);
 	add_parameter(url, "anyway", rq->o.anyway ? "1" : NULL);

@@ -12,6 +12,7 @@ const struct verb verbs[] = {
 	{"hosts", "test boxes of a server", verb_hosts_help, verb_hosts},
 	{"host", "one test box: show, reserve, release, retire", verb_host_help, verb_host},
 	{"runs", "runs of a server, by selector", verb_runs_help, verb_runs},
+	{"run", "one run of a server: all that it measured, and its cost", verb_run_help, verb_run},
 	{"experiments", "experiments of a server", verb_experiments_help, verb_experiments},
 	{"experiment", "asks test boxes to carry one out", verb_experiment_help, verb_experiment},
 	{"pin", "keeps a comparison of a server as it is now", verb_pin_help, verb_pin},

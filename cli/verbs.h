@@ -20,6 +20,8 @@ int verb_host(int argc, char **argv);
 extern const char verb_host_help[];
 int verb_runs(int argc, char **argv);
 extern const char verb_runs_help[];
+int verb_run(int argc, char **argv);
+extern const char verb_run_help[];
 int verb_experiments(int argc, char **argv);
 extern const char verb_experiments_help[];
 int verb_experiment(int argc, char **argv);

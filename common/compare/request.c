@@ -32,9 +32,30 @@ static void list_metrics(const struct compare_side *s, struct strbuf *out)
 	json_decref(seen);
 }
 
+/* Why a side could not measure it; NULL: it never said. */
+static const char *why_absent(const struct compare_side *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->runs[i]->series_len; k++) {
+			const struct series *x = &s->runs[i]->series[k];
+
+			if (x->kind == SERIES_ABSENT && x->reason && !strcmp(x->metric, name))
+				return x->reason;
+		}
+	return NULL;
+}
+
 static int no_such_metric(const struct cmp *c, struct err *reterr)
 {
 	CLEANUP(strbuf_done) struct strbuf a = {0}, b = {0};
+
+	for (int side = 0; c->o->metric && side < 2; side++) {
+		const char *why = why_absent(c->side[side].in, c->o->metric);
+
+		if (why && !has_metric(c->side[side].in, c->o->metric))
+			return err_set(reterr, ERR_NOT_FOUND, "%s was not measured in %s: %.300s",
+				       c->o->metric, side_name(c, side), why);
+	}
 
 	list_metrics(c->side[0].in, &a);
 	list_metrics(c->side[1].in, &b);

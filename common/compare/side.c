@@ -262,12 +262,27 @@ static int add_run(struct cmp *c, struct side *side, const struct run *r, struct
 	return 0;
 }
 
+/* The value of all (interrupts of every handler): the labelled ones beside it were not merged. */
+static bool has_value_of_all(struct cmp *c, const struct run *r)
+{
+	for (size_t i = 0; i < r->series_len; i++) {
+		const struct series *s = &r->series[i];
+
+		if (is_wanted(c, s) && s->kind == SERIES_VALUE && !s->labels.len &&
+		    isfinite(s->value))
+			return true;
+	}
+	return false;
+}
+
 /* "cpu=0 cpu=1": only used to see that both sides merged the same series. */
 static void describe_labels(struct cmp *c, struct side *side)
 {
 	CLEANUP(strbuf_done) struct strbuf b = {0};
 	const struct run *r = side->n ? side->obs[0].run : NULL;
 
+	if (r && has_value_of_all(c, r))
+		r = NULL;
 	for (size_t i = 0; r && i < r->series_len; i++) {
 		const struct labels *l = &r->series[i].labels;
 

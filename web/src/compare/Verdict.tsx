@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sentence that the page exists for, and what each side is made of. */
 
-import type { Comparison, Many, Side } from "../api/types";
+import type { Comparison, Many, Note, Side } from "../api/types";
 import { letter, sideText } from "../chart/compare";
 import { SIDE_TONES } from "../chart/model";
 import { Swatch } from "../chart/Chart";
@@ -123,8 +123,8 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
     { side: first.a, text: sideText(first, "a"), index: 0 },
     ...docs.map((d, i) => ({ side: d.b, text: sideText(d, "b"), index: i + 1 })),
   ];
-  const common = notesOf(first.a).filter((text) =>
-    sides.every((s) => notesOf(s.side).includes(text)),
+  const common = notesOf(first.a).filter((n) =>
+    sides.every((s) => notesOf(s.side).some((m) => m.text === n.text)),
   );
   return (
     <ul class="side-facts">
@@ -137,10 +137,10 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
           <span>{sideSummary(side)}</span>
           {side.selector && side.selector !== text && <code class="selector">{side.selector}</code>}
           {notesOf(side)
-            .filter((text) => !common.includes(text))
-            .map((text) => (
-              <span key={text} class="caution">
-                {text}
+            .filter((n) => !common.some((c) => c.text === n.text))
+            .map((n) => (
+              <span key={n.code + n.text} class="caution">
+                {n.text}
               </span>
             ))}
           {side.runs.some((r) => r.excluded) && (
@@ -150,18 +150,35 @@ export function SideFacts({ docs }: { docs: readonly Comparison[] }) {
           )}
         </li>
       ))}
-      {common.map((text) => (
-        <li key={text} class="caution">
-          All sides: {text}
+      {common.map((n) => (
+        <li key={n.code + n.text} class="caution">
+          All sides: {n.text}
         </li>
       ))}
     </ul>
   );
 }
 
-/** What was inferred or doubted when the runs were read, each once. */
-function notesOf(side: Side): string[] {
-  return [...new Set(side.runs.flatMap((r) => r.notes.map((n) => n.text)))].slice(0, 4);
+const NOTES_SHOWN = 6;
+
+/** What was inferred, doubted or disturbed the runs: each kind once, with how many runs say it. */
+function notesOf(side: Side): Note[] {
+  const kinds = new Map<string, { texts: Set<string>; runs: number }>();
+  for (const run of side.runs)
+    for (const n of run.notes) {
+      const kind = kinds.get(n.code) ?? { texts: new Set(), runs: 0 };
+      if (!kinds.has(n.code)) kinds.set(n.code, kind);
+      if (!kind.texts.has(n.text)) kind.texts.add(n.text);
+      kind.runs += 1;
+    }
+  return [...kinds]
+    .map(([code, { texts, runs }]) => {
+      const [text = ""] = texts;
+      return texts.size === 1
+        ? { code, text }
+        : { code, text: `${text}; ${plural(runs, "run")} have such a note` };
+    })
+    .slice(0, NOTES_SHOWN);
 }
 
 const DATA_TEXT: Record<Side["data"], string> = {

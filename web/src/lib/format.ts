@@ -43,6 +43,17 @@ export function timeUnit(ns: number): [name: string, ns: number] {
   return best;
 }
 
+const BYTE_UNITS: readonly [name: string, bytes: number][] = [
+  ["bytes", 1],
+  ["KiB", 2 ** 10],
+  ["MiB", 2 ** 20],
+  ["GiB", 2 ** 30],
+];
+
+function byteUnit(bytes: number): [name: string, bytes: number] {
+  return [...BYTE_UNITS].reverse().find(([, n]) => Math.abs(bytes) >= n) ?? BYTE_UNITS[0]!;
+}
+
 /** A value with its unit: fmt(7070, "ns") is "7.07 µs"; counts are grouped, never abbreviated. */
 export function fmt(v: number | null | undefined, unit: string): string {
   if (v === null || v === undefined || !Number.isFinite(v)) return NONE;
@@ -51,6 +62,14 @@ export function fmt(v: number | null | undefined, unit: string): string {
     const scaled = v / ns;
     // A whole number of ns has no figures to invent after the point.
     return `${ns === 1 && Number.isInteger(scaled) ? minus(String(scaled)) : sig3(scaled)} ${name}`;
+  }
+  if (unit === "ns/s") {
+    const [name, ns] = timeUnit(v);
+    return `${sig3(v / ns)} ${name}/s`;
+  }
+  if (unit === "bytes" || unit === "bytes/s") {
+    const [name, bytes] = byteUnit(v);
+    return `${sig3(v / bytes)} ${name}${unit.slice(5)}`;
   }
   if (unit === "%") return `${sig3(v)} %`;
   if (unit === "share") return `${sig3(v * 100)} %`;

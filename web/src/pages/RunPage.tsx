@@ -8,6 +8,7 @@ import { fmt, fmtSpan, pretty } from "../lib/format";
 import { usePlace } from "../lib/router";
 import { encodeValue, tidy } from "../lib/urlstate";
 import { Distribution, RunOverTime } from "../run/Distribution";
+import { ProbeCosts } from "../run/Cost";
 import { Breaches, EnvironmentFacts, Gaps } from "../run/Facts";
 import { Series } from "../run/Series";
 import { Facts, Factors, Heading, Show, Time, useTitle } from "../ui/bits";
@@ -95,6 +96,7 @@ export function RunPage({ id }: { id: string }) {
           <Distribution r={r} query={query} />
           <RunOverTime r={r} query={query} />
           <Series list={r.series} />
+          {r.cost && <ProbeCosts cost={r.cost} />}
           {r.gaps.length > 0 && <Gaps gaps={r.gaps} />}
           {r.breaches.count > 0 && <Breaches r={r} />}
           {r.environment && <EnvironmentFacts sha={r.environment} />}

@@ -6,6 +6,7 @@ import type { SeriesItem } from "../api/types";
 import { fmt, group } from "../lib/format";
 import { sortBy } from "../lib/table";
 import { Num, Scroll } from "../ui/bits";
+import { isSystem, System } from "./System";
 
 const OMISSION: Record<string, string> = {
   unknown: "not known",
@@ -20,7 +21,7 @@ const SHOWN = 14;
 
 export function Series({ list }: { list: readonly SeriesItem[] }) {
   const [all, setAll] = useState(false);
-  const plain = list.filter((s) => !CAUSES.includes(s.metric) && !isShare(s));
+  const plain = list.filter((s) => !CAUSES.includes(s.metric) && !isShare(s) && !isSystem(s));
   const order = (s: SeriesItem) => (s.kind === "hist" ? 0 : s.kind === "absent" ? 2 : 1);
   const sorted = [...plain].sort((a, b) => order(a) - order(b));
   const shown = all ? sorted : sorted.slice(0, SHOWN);
@@ -69,6 +70,7 @@ export function Series({ list }: { list: readonly SeriesItem[] }) {
       </section>
       <Causes list={list} />
       <Shares list={list.filter(isShare)} />
+      <System list={list.filter(isSystem)} />
     </>
   );
 }
@@ -81,6 +83,11 @@ function isShare(s: SeriesItem): boolean {
     Object.keys(s.labels).length > 0 &&
     s.unit === "%"
   );
+}
+
+/** A counter is declared in what it counts; its value is a rate. */
+function valueUnit(s: SeriesItem): string {
+  return s.kind === "counter" ? `${s.unit}/s` : s.unit;
 }
 
 function SeriesRow({ s }: { s: SeriesItem }) {
@@ -114,7 +121,7 @@ function SeriesRow({ s }: { s: SeriesItem }) {
         <Num v={s.min} unit={s.unit} />
       </td>
       <td class="num">
-        <Num v={s.value ?? s.mean} unit={s.unit} />
+        <Num v={s.value ?? s.mean} unit={valueUnit(s)} />
       </td>
       <td class="num">
         <Num v={s.max} unit={s.unit} />
