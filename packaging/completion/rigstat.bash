@@ -5,13 +5,14 @@ _rigstat() {
 	local word=${COMP_WORDS[COMP_CWORD]} options=''
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report hosts host runs run experiments experiment pin show import relabel export exclude status demo --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import relabel export exclude status demo --help --version' -- "$word")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
 	compare) options='--a --anyway --b --better --by --confidence --csv --dark --factor --format --help --json --label --margin --markdown --metric --primary --server --set-a --set-b --stat --svg --threshold --unit' ;;
 	gate) options='--a --b --every --help --inconclusive --json --junit --markdown --mode --rule --self --server --stop-on-breach' ;;
 	check-report) options='--help --json' ;;
+	profile) options='--a --anyway --b --by --confidence --csv --factor --help --json --margin --markdown --metric --server' ;;
 	hosts) options='--all --csv --help --json --limit --server --state --tag' ;;
 	host) options='--as --for --force --help --json --reason --server' ;;
 	runs) options='--all --csv --experiment --help --host --json --limit --metric --server --since --sort --until' ;;
@@ -20,7 +21,7 @@ _rigstat() {
 	experiment) options='--as --duration --factor --help --host --json --on-failure --order --quiet --retries --runs --seed --server --tune --wait --warmup --watch --workload' ;;
 	pin) options='--a --b --c --help --json --metric --server --title' ;;
 	show) options='--format --formats --help --interval --json --metric --overflow --unit' ;;
-	import) options='--dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;
+	import) options='--boot --dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;
 	relabel) options='--help --server' ;;
 	export) options='--format --help --interval --metric --overflow --server --to --unit' ;;
 	exclude) options='--help --reason --server --undo' ;;

@@ -87,6 +87,11 @@ complete -c rigstat -n '__fish_seen_subcommand_from runs' -l server
 complete -c rigstat -n '__fish_seen_subcommand_from runs' -l since
 complete -c rigstat -n '__fish_seen_subcommand_from runs' -l sort
 complete -c rigstat -n '__fish_seen_subcommand_from runs' -l until
+complete -c rigstat -n __fish_use_subcommand -f -a run -d 'one run of a server: all that it measured, and its cost'
+complete -c rigstat -n '__fish_seen_subcommand_from run' -l all
+complete -c rigstat -n '__fish_seen_subcommand_from run' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from run' -l json
+complete -c rigstat -n '__fish_seen_subcommand_from run' -l server
 complete -c rigstat -n __fish_use_subcommand -f -a experiments -d 'experiments of a server'
 complete -c rigstat -n '__fish_seen_subcommand_from experiments' -l all
 complete -c rigstat -n '__fish_seen_subcommand_from experiments' -l csv
