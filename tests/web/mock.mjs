@@ -48,6 +48,15 @@ function answer(method, path, query, body, overrides) {
   const own = overrides[method === "GET" ? path : `${method} ${path}`];
   if (own) return own(query, body);
   if (path === "/api/v1/compare") return compareFor(query);
+  if (path === "/api/v1/profile/diff")
+    return {
+      method: 1,
+      state: "no_profile",
+      basis: null,
+      sentence: "No profile: no run of either side was sampled.",
+      reasons: [],
+      tables: [],
+    };
   if (path === "/api/v1/compare/suggest")
     return {
       items: [

@@ -548,3 +548,59 @@ export interface Status {
   counts: Record<string, number>;
   staging?: { rows: number; bytes: number; oldest?: string | null };
 }
+
+/** A share of a side in percent: somewhere from lo to hi, which are equal when it is known. */
+export interface ProfileShare {
+  n: number;
+  seen: number;
+  lo: number | null;
+  hi: number | null;
+  avg: number | null;
+  min?: number | null;
+  max?: number | null;
+}
+
+export type Moved =
+  | "higher"
+  | "lower"
+  | "unclear"
+  | "same"
+  | "below_margin"
+  | "not_enough_runs"
+  | "not_tested";
+
+export interface ProfileRow {
+  kind: "symbol" | "object" | "command" | "app" | "idle" | "unattributed" | "agent";
+  name: string;
+  of: "non-idle" | "all";
+  a: ProfileShare;
+  b: ProfileShare;
+  delta: {
+    abs: number | null;
+    between: [number | null, number | null];
+    ci: Interval | null;
+    p: number | null;
+    p_adjusted: number | null;
+    reading: Moved;
+    test: string;
+  };
+}
+
+export interface ProfileTable {
+  name: "code" | "programs" | "applications" | "whole";
+  title: string;
+  covered: [number | null, number | null] | null;
+  rare: number;
+  rows: ProfileRow[];
+}
+
+export interface ProfileDiff {
+  state: "tested" | "not_enough_runs" | "confounded" | "not_comparable" | "no_profile";
+  basis: "cycle" | "time" | null;
+  confidence?: number;
+  sentence: string;
+  reasons: Note[];
+  design?: { text: string };
+  tables: ProfileTable[];
+  links?: Record<string, string>;
+}

@@ -14,6 +14,7 @@ import { CopyButton, Heading } from "../ui/bits";
 import { toast } from "../ui/toast";
 import { Charts } from "./Charts";
 import { EnvironmentPanel, HostsPanel, HowToRead, TailPanel } from "./Panels";
+import { ProfilePanel } from "./Profile";
 import { ResultTable } from "./Table";
 import { SideFacts, Verdicts } from "./Verdict";
 
@@ -89,6 +90,7 @@ export function CompareView({ answer, query, urls, pinned, actions, before }: Pr
       <div class="panels">
         <HostsPanel docs={docs} />
         <TailPanel docs={docs} />
+        <ProfilePanel docs={docs} query={query} pinned={pinned} />
         <EnvironmentPanel docs={docs} />
       </div>
       <HowToRead doc={first} />

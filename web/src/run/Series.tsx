@@ -160,9 +160,21 @@ function Causes({ list }: { list: readonly SeriesItem[] }) {
   );
 }
 
-/** "time_command" is time by command; each metric has its own hundred percent. */
+/** What follows "time_" or "cycle_" in a metric, in the order shown. */
+const PROFILE: Record<string, string> = {
+  share: "of named applications",
+  share_of_all: "of named applications, idle included",
+  command: "by program",
+  symbol: "by kernel symbol",
+  object: "by user object",
+};
+const KEPT = 20; // names of a kind that a run keeps: common/model/profile.h
+
+/** Who used the CPUs; each metric has its own hundred percent. */
 function Shares({ list }: { list: readonly SeriesItem[] }) {
-  const metrics = [...new Set(list.map((s) => s.metric))];
+  const kinds = Object.keys(PROFILE);
+  const place = (metric: string) => kinds.indexOf(metric.split(/_(.*)/)[1] ?? "");
+  const metrics = [...new Set(list.map((s) => s.metric))].sort((a, b) => place(a) - place(b));
   if (metrics.length === 0) return null;
   return (
     <div class="rankings">
@@ -173,16 +185,22 @@ function Shares({ list }: { list: readonly SeriesItem[] }) {
           "desc",
         );
         const [what = "", by = ""] = metric.split(/_(.*)/);
+        const least = rows[KEPT - 1]?.value;
         return (
           <Ranking
             key={metric}
-            title={`CPU ${what} by ${by.replace(/_/g, " ")}`}
+            title={`CPU ${what === "cycle" ? "cycles" : what} ${PROFILE[by] ?? `by ${by.replace(/_/g, " ")}`}`}
             id={`shares-${metric}`}
             rows={rows.map((s) => ({
               name: Object.values(s.labels).join(" · "),
               share: s.value ?? s.mean ?? null,
               note: "",
             }))}
+            foot={
+              by.endsWith("all")
+                ? ""
+                : `Of what was not idle${least ? `; any other name: at most ${fmt(least, "%")}` : ""}.`
+            }
           />
         );
       })}
@@ -195,11 +213,13 @@ function Ranking({
   id,
   rows,
   last,
+  foot,
 }: {
   title: string;
   id: string;
   rows: { name: string; share: number | null; note: string }[];
   last?: string;
+  foot?: string;
 }) {
   const [all, setAll] = useState(false);
   if (rows.length === 0) return null;
@@ -248,6 +268,7 @@ function Ranking({
           Show all {rows.length}
         </button>
       )}
+      {foot && <p class="muted">{foot}</p>}
     </section>
   );
 }
