@@ -25,6 +25,7 @@ struct cpu_ring {
 	struct perf_event_mmap_page *meta;
 	uint64_t head, tail; /* of the present drain */
 	uint64_t next_ns;    /* time of the record at tail, 0: not looked at */
+	struct throttle throttle;
 };
 
 struct perf_sampler {
@@ -296,7 +297,21 @@ static void on_sample(struct perf_sampler *s, const struct perf_event_header *h,
 		ops->sample(ctx, &x);
 }
 
-static void dispatch(struct perf_sampler *s, const struct perf_event_header *h,
+void throttle_begin(struct throttle *t, uint64_t at_ns)
+{
+	t->times++;
+	if (!t->since_ns)
+		t->since_ns = at_ns;
+}
+
+void throttle_end(struct throttle *t, uint64_t at_ns)
+{
+	if (t->since_ns && at_ns > t->since_ns)
+		t->total_ns += at_ns - t->since_ns;
+	t->since_ns = 0;
+}
+
+static void dispatch(struct perf_sampler *s, struct cpu_ring *r, const struct perf_event_header *h,
 		     const struct perf_sampler_ops *ops, void *ctx)
 {
 	const void *body = h + 1;
@@ -316,7 +331,10 @@ static void dispatch(struct perf_sampler *s, const struct perf_event_header *h,
 		s->counts.lost += words[0];
 		break;
 	case PERF_RECORD_THROTTLE:
-		s->counts.throttled++;
+		throttle_begin(&r->throttle, words[0]);
+		break;
+	case PERF_RECORD_UNTHROTTLE:
+		throttle_end(&r->throttle, words[0]);
 		break;
 	case PERF_RECORD_FORK:
 		if (ops->fork)
@@ -410,7 +428,7 @@ void perf_sampler_drain(struct perf_sampler *s, const struct perf_sampler_ops *o
 	while ((r = oldest(s, horizon_ns))) {
 		const struct perf_event_header *h = record_at(s, r);
 
-		dispatch(s, h, ops, ctx);
+		dispatch(s, r, h, ops, ctx);
 		r->tail += h->size;
 		r->next_ns = 0;
 	}
@@ -423,5 +441,17 @@ struct perf_sampler_counts perf_sampler_take_counts(struct perf_sampler *s)
 	struct perf_sampler_counts c = s->counts;
 
 	memset(&s->counts, 0, sizeof(s->counts));
+	for (size_t i = 0; i < s->n; i++) {
+		struct throttle *t = &s->cpus[i].throttle;
+
+		c.throttled += t->times;
+		c.throttled_ns += t->total_ns;
+		t->times = t->total_ns = 0;
+	}
 	return c;
+}
+
+size_t perf_sampler_cpus(const struct perf_sampler *s)
+{
+	return s->n;
 }

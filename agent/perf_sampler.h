@@ -50,8 +50,18 @@ void perf_sampler_slow(struct perf_sampler *s, unsigned int divisor);
  * one, measured when the sampler was opened; -1: not known. */
 int64_t perf_sampler_kernel_ns(const struct perf_sampler *s);
 
+/* A CPU that took too many samples in one tick is not sampled until the next. */
+struct throttle {
+	uint64_t since_ns; /* 0: not throttled */
+	uint64_t times, total_ns;
+};
+void throttle_begin(struct throttle *t, uint64_t at_ns);
+void throttle_end(struct throttle *t, uint64_t at_ns);
+
 struct perf_sampler_counts {
 	uint64_t samples, lost, throttled;
+	uint64_t throttled_ns; /* of all CPUs */
 };
 /* Since the last call. */
 struct perf_sampler_counts perf_sampler_take_counts(struct perf_sampler *s);
+size_t perf_sampler_cpus(const struct perf_sampler *s);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/shares.h"
-#include "agent/perf_sampler.h"
 #include "agent/symbols.h"
 #include "agent/taskmap.h"
 #include "common/model/profile.h"
@@ -12,7 +11,7 @@
 
 #define HZ_DEFAULT 199
 #define TOP_MAX	   PROFILE_TOP
-#define LOST_MAX   0.01 /* share of samples */
+#define LOST_MAX   0.01 /* share of samples, or of time */
 #define BUDGET	   0.01 /* of one CPU */
 #define TALLY_MAX  4096 /* distinct names; the rest goes to one */
 
@@ -39,6 +38,7 @@ struct shares {
 	double *app; /* weight of each application */
 	struct tally commands, symbols, user;
 	struct perf_sampler_counts counts; /* of the window */
+	int64_t window_ns;		   /* its length */
 };
 
 /* ---- applications ---- */
@@ -225,6 +225,7 @@ static void shares_begin(struct probe *p)
 	s->total = s->idle = s->unattributed = s->agent = 0;
 	memset(s->app, 0, s->conf.apps_len * sizeof(*s->app));
 	memset(&s->counts, 0, sizeof(s->counts));
+	s->window_ns = 0;
 	tally_clear(&s->commands);
 	tally_clear(&s->symbols);
 	tally_clear(&s->user);
@@ -245,6 +246,8 @@ static void shares_collect(struct probe *p, const struct interval *i, struct rec
 		s->counts.samples += c.samples;
 		s->counts.lost += c.lost;
 		s->counts.throttled += c.throttled;
+		s->counts.throttled_ns += c.throttled_ns;
+		s->window_ns += i->dt_ns;
 	}
 }
 
@@ -309,9 +312,28 @@ static void put_top(const struct writing *x, const char *suffix, const char *key
 		put(x, suffix, key, t->v[i].name, t->v[i].weight, base);
 }
 
-static bool too_much_lost(const struct shares *s)
+const char *shares_refusal(const struct perf_sampler_counts *c, double window_ns, char *buf,
+			   size_t cap)
 {
-	return (double)s->counts.lost > LOST_MAX * (double)(s->counts.lost + s->counts.samples);
+	double all = (double)(c->lost + c->samples);
+
+	if ((double)c->lost > LOST_MAX * all)
+		(void)snprintf(buf, cap, "%llu of %.0f samples were lost: no share is given",
+			       (unsigned long long)c->lost, all);
+	else if ((double)c->throttled_ns > LOST_MAX * window_ns)
+		(void)snprintf(buf, cap,
+			       "the kernel throttled sampling for %.1f %% of the time: no share is "
+			       "given",
+			       100 * (double)c->throttled_ns / window_ns);
+	else
+		return NULL;
+	return buf;
+}
+
+static const char *refusal(const struct shares *s, char *buf, size_t cap)
+{
+	return shares_refusal(
+		&s->counts, (double)s->window_ns * (double)perf_sampler_cpus(s->sampler), buf, cap);
 }
 
 static void shares_finish(struct probe *p, struct record_writer *w, uint64_t *last_series)
@@ -319,8 +341,9 @@ static void shares_finish(struct probe *p, struct record_writer *w, uint64_t *la
 	struct shares *s = CONTAINER_OF(p, struct shares, base);
 	struct writing x = {s, w, last_series};
 	double busy = s->total - s->idle;
+	char why[120];
 
-	if (!s->sampler || !s->counts.samples || too_much_lost(s))
+	if (!s->sampler || !s->counts.samples || refusal(s, why, sizeof(why)))
 		return;
 	for (size_t i = 0; i < s->conf.apps_len; i++) {
 		put(&x, "share", "app", s->conf.apps[i].name, s->app[i], busy);
@@ -337,21 +360,20 @@ static void shares_finish(struct probe *p, struct record_writer *w, uint64_t *la
 static void shares_summary(struct probe *p, struct run_summary *sum)
 {
 	struct shares *s = CONTAINER_OF(p, struct shares, base);
+	char why[120];
 
 	if (!s->sampler) {
 		marks_add(&sum->marks, "no-shares", "%s", s->why_not.text);
 		return;
 	}
 	sum->lost += s->counts.lost;
-	if (too_much_lost(s))
-		marks_add(&sum->marks, "shares-refused",
-			  "%llu of %llu samples were lost: no share is given",
-			  (unsigned long long)s->counts.lost,
-			  (unsigned long long)(s->counts.lost + s->counts.samples));
+	if (refusal(s, why, sizeof(why)))
+		marks_add(&sum->marks, "shares-refused", "%s", why);
 	if (s->counts.throttled)
 		marks_add(&sum->marks, "shares-throttled",
-			  "the kernel throttled sampling %llu times",
-			  (unsigned long long)s->counts.throttled);
+			  "the kernel throttled sampling %llu times, for %.1f ms in all",
+			  (unsigned long long)s->counts.throttled,
+			  (double)s->counts.throttled_ns / 1e6);
 }
 
 static void shares_free(struct probe *p)

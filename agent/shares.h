@@ -9,9 +9,11 @@
  *   *_idle, *_unattributed, *_agent   idle, tasks whose name is not known, the agent itself
  *   *_command{comm}          the largest commands; *_symbol{symbol} kernel symbols,
  *                            *_object{object} user objects: the run's profile
- * More than 1 % lost samples: no share is published, the run is marked. */
+ * More than 1 % of the samples lost, or of the CPUs' time not sampled because the kernel throttled
+ * it: no share is published, the run is marked. */
 #pragma once
 
+#include "agent/perf_sampler.h"
 #include "agent/probe.h"
 
 enum share_key { SHARE_COMM, SHARE_LEADER, SHARE_EXE, SHARE_CGROUP };
@@ -31,6 +33,11 @@ struct shares_conf {
 /* "oracle=comm:oracle*"; keys comm (thread), leader (of the process), exe, cgroup. */
 int share_app_parse(const char *text, struct share_app *ret, struct err *reterr) MUSTCHECK;
 void share_app_done(struct share_app *a);
+
+/* Why a window's samples cannot stand for it, NULL when they can. window_ns: all CPUs together.
+ * Returns buf. */
+const char *shares_refusal(const struct perf_sampler_counts *c, double window_ns, char *buf,
+			   size_t cap);
 
 /* Never fails: without rights the shares are absent series with the reason. */
 struct probe *shares_probe(const struct shares_conf *conf);

@@ -145,9 +145,23 @@ static void read_exe(struct task *t)
 	t->exe = xstrndup(target, (size_t)n);
 }
 
+/* A task that is gone keeps what is known, from its parent. */
+static void read_cgroup(struct task *t)
+{
+	char buf[4096], *path;
+
+	if (!read_proc(t->pid, t->tid, "cgroup", buf, sizeof(buf)))
+		return;
+	path = cgroup_of(buf);
+	if (!path)
+		return;
+	free(t->cgroup);
+	t->cgroup = path;
+}
+
 static void read_task(struct task *t)
 {
-	char buf[4096];
+	char buf[64];
 
 	if (!read_proc(t->pid, t->tid, "comm", buf, sizeof(buf))) {
 		(void)snprintf(t->comm, sizeof(t->comm), ":%u", t->tid);
@@ -156,8 +170,7 @@ static void read_task(struct task *t)
 	buf[strcspn(buf, "\n")] = '\0';
 	(void)snprintf(t->comm, sizeof(t->comm), "%.15s", buf);
 	read_exe(t);
-	if (read_proc(t->pid, t->tid, "cgroup", buf, sizeof(buf)))
-		t->cgroup = cgroup_of(buf);
+	read_cgroup(t);
 }
 
 const struct task *taskmap_get(struct taskmap *m, uint32_t pid, uint32_t tid)
@@ -206,12 +219,7 @@ void taskmap_comm(struct taskmap *m, uint32_t pid, uint32_t tid, const char *com
 	free(t->exe);
 	t->exe = NULL;
 	read_exe(t);
-	if (!t->cgroup) {
-		char buf[4096];
-
-		if (read_proc(pid, tid, "cgroup", buf, sizeof(buf)))
-			t->cgroup = cgroup_of(buf);
-	}
+	read_cgroup(t);
 }
 
 void taskmap_exit(struct taskmap *m, uint32_t tid)

@@ -57,6 +57,55 @@ def test_shares_sum_up(measure):
     assert commands and sum(commands) <= 100.0001
 
 
+@pytest.fixture
+def cgroup():
+    """A cgroup of our own, of the unified hierarchy; the box's others stay as they are."""
+    for root in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
+        if os.path.exists(f"{root}/cgroup.procs"):
+            path = f"{root}/rigstat-test-{os.getpid()}"
+            os.mkdir(path)
+            yield path
+            os.rmdir(path)
+            return
+    pytest.skip("no unified cgroup hierarchy")
+
+
+THREAD = """
+import ctypes, threading, time
+def spin():
+    ctypes.CDLL(None).prctl(15, b"spinthread", 0, 0, 0)
+    while True:
+        pass
+threading.Thread(target=spin, daemon=True).start()
+time.sleep(60)
+"""
+
+
+def test_an_application_by_each_key(measure, tmp_path, cgroup):
+    """One program named by comm, program file and the cgroup that it entered just before its exec();
+    a thread with a name of its own by its own and by its process's name."""
+    shutil.copy(HOG, tmp_path / "keyhog")
+    (tmp_path / "thread.py").write_text(THREAD)
+    work = tmp_path / "work.sh"
+    work.write_text(f"(echo $BASHPID > {cgroup}/cgroup.procs; exec {tmp_path}/keyhog spin {CPU} 30) &\n"
+                    f"taskset -c {CPU} /usr/bin/python3 {tmp_path}/thread.py &\nsleep 30\n")
+    items, _ = measure(["bash", str(work)], "--blame", "off", "--app", "comm=comm:keyhog", "--app", "exe=exe:*/keyhog",
+                       "--app", f"cgroup=cgroup:/{os.path.basename(cgroup)}", "--app", "thread=comm:spinthread",
+                       "--app", "process=leader:python3*", "--app", "none=comm:nosuchprogram", seconds=5)
+    v = values(items)
+    word = "cycle" if ("cycle_share", "comm") in v else "time"
+    share = {app: v[f"{word}_share", app] for app in ("comm", "exe", "cgroup", "thread", "process", "none")}
+    assert share["comm"] > 1 and share["thread"] > 1, share
+    assert share["exe"] == share["comm"] == share["cgroup"], share
+    assert share["process"] >= share["thread"], share
+    assert share["none"] == 0
+    # the agent's own share and tasks without a name are there, and small
+    assert 0 <= v[f"{word}_agent", None] < 20 and 0 <= v[f"{word}_unattributed", None] < 20
+    # of all: the same numerator over idle time as well
+    busy = 1 - v[f"{word}_idle", None] / 100
+    assert v[f"{word}_share_of_all", "comm"] == pytest.approx(share["comm"] * busy)
+
+
 def test_kernel_symbols_agree_with_perf(measure, tmp_path):
     """The largest kernel symbols are those of perf report: at least 8 of 10."""
     data = tmp_path / "perf.data"
