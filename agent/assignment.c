@@ -139,13 +139,17 @@ static int add_plan(struct args *a, const json_t *plan, struct err *reterr)
 	return rc;
 }
 
-static int add_head(struct args *a, const json_t *j, struct err *reterr)
+static int add_head(struct args *a, const json_t *j, bool dry, struct err *reterr)
 {
 	const char *name = json_string_value(json_object_get(j, "experiment"));
 	const char *uid = json_string_value(json_object_get(j, "uid"));
 
 	if (!is_line(name, 100) || strchr(name, '/'))
 		return err_set(reterr, ERR_INVALID, "the experiment's name is not one");
+	if (dry)
+		return add(a, "--experiment=%s", name)
+			       ? err_set(reterr, ERR_LIMIT, "too many arguments")
+			       : 0;
 	if (!uid || strlen(uid) != 32 || strspn(uid, "0123456789abcdef") != 32)
 		return err_set(reterr, ERR_INVALID, "the experiment's uid is not one");
 	if (add(a, "--experiment=%s", name) || add(a, "--experiment-uid=%s", uid))
@@ -171,11 +175,11 @@ static int read_plan(struct assignment *ret, const json_t *j, struct err *reterr
 	return 0;
 }
 
-static int parse_id(const json_t *j, int64_t *ret, struct err *reterr)
+static int parse_id(const json_t *j, const char *prefix, int64_t *ret, struct err *reterr)
 {
 	const char *id = json_string_value(json_object_get(j, "id"));
 
-	if (!id || strncmp(id, "a_", 2) != 0 || parse_i64(id + 2, ret, NULL) || *ret <= 0) {
+	if (!id || strncmp(id, prefix, 2) != 0 || parse_i64(id + 2, ret, NULL) || *ret <= 0) {
 		*ret = 0;
 		return err_set(reterr, ERR_REMOTE, "an assignment without an id");
 	}
@@ -193,16 +197,23 @@ int assignment_parse(const char *json, size_t len, struct assignment *ret, struc
 	if (!j)
 		rc = err_set(reterr, ERR_REMOTE, "the answer is no assignment");
 	else if (!json_is_null(j))
-		rc = parse_id(j, &ret->id, reterr);
+		rc = parse_id(j, "a_", &ret->id, reterr);
+	else if (json_is_object(json_object_get(doc, "dry_run"))) {
+		j = json_object_get(doc, "dry_run");
+		ret->dry = true;
+		rc = parse_id(j, "d_", &ret->id, reterr);
+	}
 	if (!rc && ret->id)
-		rc = add_head(&a, j, reterr);
+		rc = add_head(&a, j, ret->dry, reterr);
 	if (!rc && ret->id)
 		rc = add_design(&a, json_object_get(j, "design"), json_object_get(j, "plan"),
 				reterr);
 	if (!rc && ret->id)
 		rc = add_plan(&a, json_object_get(j, "plan"), reterr);
-	if (!rc && ret->id)
+	if (!rc && ret->id && !ret->dry)
 		rc = read_plan(ret, j, reterr);
+	if (!rc && ret->dry && (add(&a, "--dry-run") || add(&a, "--json")))
+		rc = err_set(reterr, ERR_LIMIT, "too many arguments");
 	json_decref(doc);
 	return rc;
 }

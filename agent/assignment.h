@@ -13,6 +13,7 @@ struct assignment {
 	struct planlog_plan plan;
 	char *known; /* runs that the server has: "1-7,9" */
 	bool quiet;
+	bool dry; /* only say what it would do; id is that of the question */
 };
 
 /* The answer of GET /api/v1/assignments/next. ret->id is set as soon as it is known, so that a

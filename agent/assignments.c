@@ -60,7 +60,9 @@ struct assignments {
 	struct workload *child;
 	struct workload_result ended;
 	char *plan_path;
+	char *answer; /* of a dry run, JSON */
 	bool cancelled, quiet;
+	bool dry;	     /* it is only a question what it would do */
 	bool pause;	     /* the child was told to */
 	const char *outcome; /* "done", "failed", "refused", "cancelled", "paused" */
 	char text[TEXT_MAX];
@@ -144,6 +146,8 @@ static int prepare_plan(struct assignments *a, const struct assignment *as, stru
 
 static char *log_path(const struct assignments *a)
 {
+	if (a->dry)
+		return xasprintf("%s/logs/dry-run-%lld.log", a->conf->spool_dir, (long long)a->id);
 	return xasprintf("%s/logs/assignment-%lld.log", a->conf->spool_dir, (long long)a->id);
 }
 
@@ -198,6 +202,23 @@ static const char *essence(const struct assignments *a, struct strbuf *tail)
 	return line ? line + 1 : tail->data;
 }
 
+/* The answer stands in a line of its own, below whatever else was said. */
+static void end_dry_run(struct assignments *a, const struct strbuf *tail)
+{
+	static const char head[] = "{\"factors\":[";
+	const char *last = tail->len ? strstr(tail->data, head) : NULL;
+
+	while (last && last > tail->data && last[-1] != '\n')
+		last = strstr(last + 1, head);
+	freep(&a->answer);
+	if (a->ended.exit_status == 0 && last)
+		a->answer = xstrndup(last, strcspn(last, "\n"));
+	end_with(a, a->answer ? "done" : "refused",
+		 a->answer   ? ""
+		 : tail->len ? tail->data
+			     : "it wrote nothing");
+}
+
 static void finish_close(struct assignments *a);
 
 static void on_end_of_child(void *user)
@@ -214,7 +235,10 @@ static void on_end_of_child(void *user)
 		return;
 	}
 	a->state = A_REPORTING;
-	end_with(a, outcome_of(a), essence(a, &tail));
+	if (a->dry)
+		end_dry_run(a, &tail);
+	else
+		end_with(a, outcome_of(a), essence(a, &tail));
 }
 
 /* argv of the child: this program, "run", the daemon's options, the assignment. */
@@ -234,7 +258,8 @@ static char **child_argv(const struct assignments *a, const char *self, char *co
 		argv[n++] = xstrdup(a->options[i]);
 	for (size_t i = 0; i < more; i++)
 		argv[n++] = xstrdup(args[i]);
-	argv[n] = xasprintf("--plan-file=%s", a->plan_path);
+	if (!a->dry)
+		argv[n] = xasprintf("--plan-file=%s", a->plan_path);
 	return argv;
 }
 
@@ -270,15 +295,18 @@ static void carry_out(struct assignments *a, const struct assignment *as)
 
 	a->cancelled = a->pause = false;
 	a->quiet = as->quiet || a->conf->quiet;
-	if (prepare_plan(a, as, &err) || start_child(a, as->args, &err)) {
+	a->dry = as->dry;
+	if ((!a->dry && prepare_plan(a, as, &err)) || start_child(a, as->args, &err)) {
 		log_error("assignment %lld: %s", (long long)a->id, err.text);
 		a->state = A_REPORTING;
 		end_with(a, "failed", err.text);
 		return;
 	}
+	a->state = A_RUNNING;
+	if (a->dry)
+		return;
 	log_info("assignment %lld: an experiment of the server %s", (long long)a->id,
 		 a->resume == as->id ? "goes on" : "begins");
-	a->state = A_RUNNING;
 	report(a);
 }
 
@@ -306,7 +334,8 @@ static void on_assignment(void *user, const struct http_answer *answer)
 		return;
 	}
 	a->rest_ms = REST_MIN_MS;
-	if (as.id != a->resume)
+	a->dry = as.dry;
+	if (as.id != a->resume && !as.dry)
 		a->resume = 0; /* it is over, or waits its turn: its plan file stays for that */
 	if (rc) {
 		log_warn("assignment %lld is refused: %s", (long long)as.id, err.text);
@@ -370,7 +399,8 @@ static void on_report(void *user, const struct http_answer *answer)
 		}
 		pass_pause(a, answer);
 	} else if (a->state == A_REPORTING && a->is_final && known) {
-		a->resume = 0;
+		if (!a->dry)
+			a->resume = 0;
 		if (a->plan_path && strcmp(a->outcome, "paused") != 0)
 			(void)unlink(a->plan_path);
 		freep(&a->plan_path);
@@ -388,11 +418,31 @@ static void put_progress(struct assignments *a)
 		strbuf_printf(&a->body, ",\"progress\":%s", p.data);
 }
 
+static void report_dry_run(struct assignments *a)
+{
+	strbuf_clear(&a->path);
+	strbuf_clear(&a->body);
+	strbuf_printf(&a->path, "/api/v1/dry-runs/d_%lld/answers", (long long)a->id);
+	a->is_final = true;
+	strbuf_puts(&a->body, "{\"host\":");
+	json_put_string(&a->body, a->conf->host);
+	strbuf_printf(&a->body, ",\"ok\":%s,\"text\":", a->answer ? "true" : "false");
+	json_put_string(&a->body, a->text);
+	if (a->answer)
+		strbuf_printf(&a->body, ",\"answer\":%s", a->answer);
+	strbuf_putc(&a->body, '}');
+	send_request(a, "POST", REPORT_TIMEOUT_NS, on_report);
+}
+
 /* "running" while the child runs, then how it ended until the server has it. */
 static void report(struct assignments *a)
 {
 	if (serverlink_busy(a->link)) { /* the answer's handler or the timer comes again */
 		uv_timer_start(&a->timer, on_timer, 200, 0);
+		return;
+	}
+	if (a->dry) {
+		report_dry_run(a);
 		return;
 	}
 	if (a->state == A_RUNNING && a->quiet && planlog_in_run(a->plan_path)) {
@@ -473,6 +523,7 @@ static void on_timer_closed(uv_handle_t *handle)
 	struct assignments *a = handle->data;
 
 	free(a->plan_path);
+	free(a->answer);
 	strbuf_done(&a->path);
 	strbuf_done(&a->body);
 	free(a);

@@ -9,6 +9,7 @@
 
 #include "agent/command.h"
 #include "agent/experiment.h"
+#include "agent/facts.h"
 #include "agent/lock.h"
 #include "agent/parse.h"
 #include "agent/pmu_scope.h"
@@ -65,6 +66,7 @@ static const char usage[] =
 	"                         or paused (SIGUSR1; SIGUSR2 takes it back) goes on after it\n"
 	"                         when it is started again with the same options\n"
 	"  --dry-run              show the order and check the settings; change nothing\n"
+	"  --json                 with --dry-run: the settings and their present values as JSON\n"
 	"\n";
 
 struct run_options {
@@ -75,6 +77,8 @@ struct run_options {
 	char *log_dir;
 	const char *plan_file;
 	bool dry_run, seed_given;
+	struct strbuf *answer; /* of --dry-run --json: the settings; NULL: to people */
+	bool json;
 	bool of_server; /* a server made the experiment */
 };
 
@@ -288,6 +292,10 @@ static int take_option(void *user, int argc, char **argv, struct err *reterr)
 		o->dry_run = true;
 		return 1;
 	}
+	if (!strcmp(argv[0], "--json")) {
+		o->json = true;
+		return 1;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 		const char *value = option_value(options[i].name, argc, argv, &used);
 		int rc;
@@ -396,8 +404,28 @@ static bool journal_left(const struct run_options *o)
 	return geteuid() == 0 && stat(path, &st) == 0 && st.st_size > 0;
 }
 
-static int bind_factor(struct tunable_client *c, const struct factor *f, bool tell,
-		       struct err *reterr)
+static void put_setting(const struct run_options *o, const struct factor *f, char *target,
+			char *now)
+{
+	struct strbuf *b = o->answer;
+
+	if (!b) {
+		printf("  %s is set in %s, now '%s'\n", f->name, target, now);
+		return;
+	}
+	experiment_clean(target);
+	experiment_clean(now);
+	strbuf_printf(b, "%s{\"name\":", b->len ? "," : "");
+	json_put_string(b, f->name);
+	strbuf_puts(b, ",\"target\":");
+	json_put_string(b, target);
+	strbuf_puts(b, ",\"present\":");
+	json_put_string(b, now);
+	strbuf_putc(b, '}');
+}
+
+static int bind_factor(const struct run_options *o, struct tunable_client *c,
+		       const struct factor *f, struct err *reterr)
 {
 	CLEANUP(freep) char *target = NULL, *now = NULL;
 	int rc = tunable_bind(c, f->name, f->tune, &target, &now, reterr);
@@ -406,8 +434,8 @@ static int bind_factor(struct tunable_client *c, const struct factor *f, bool te
 		rc = tunable_check(c, f->name, f->levels[i], reterr);
 	if (rc)
 		return err_prefix(reterr, "factor %s: ", f->name);
-	if (tell)
-		printf("  %s is set in %s, now '%s'\n", f->name, target, now);
+	if (o->dry_run)
+		put_setting(o, f, target, now);
 	return 0;
 }
 
@@ -424,7 +452,7 @@ static int open_tunables(struct run_options *o, struct tunable_client **ret, str
 		fprintf(stderr, "An earlier experiment was cut off. Settings:\n%s", report.data);
 	for (size_t i = 0; !rc && i < d->factors_len; i++)
 		if (d->factors[i].tune)
-			rc = bind_factor(*ret, &d->factors[i], o->dry_run, reterr);
+			rc = bind_factor(o, *ret, &d->factors[i], reterr);
 	return rc;
 }
 
@@ -576,11 +604,42 @@ static int run_experiment(struct run_options *o, struct err *reterr)
 	return rc;
 }
 
+/* For the daemon, which a server has asked: one line. */
+static void print_answer(const struct run_options *o)
+{
+	CLEANUP(strbuf_done) struct strbuf out = {0};
+
+	strbuf_printf(&out,
+		      "{\"factors\":[%s],\"workload\":", o->answer->len ? o->answer->data : "");
+	if (o->x.workload_name) {
+		strbuf_puts(&out, "{\"name\":");
+		json_put_string(&out, o->x.workload_name);
+		if (o->def.description) {
+			experiment_clean(o->def.description);
+			strbuf_puts(&out, ",\"description\":");
+			json_put_string(&out, o->def.description);
+		}
+		strbuf_puts(&out, "}}\n");
+	} else {
+		strbuf_puts(&out, "null}\n");
+	}
+	print_text(stdout, &out);
+}
+
 static int dry_run(struct run_options *o, struct err *reterr)
 {
-	CLEANUP(strbuf_done) struct strbuf text = {0};
+	CLEANUP(strbuf_done) struct strbuf text = {0}, settings = {0};
 	struct tunable_client *tunables = NULL;
 	int rc;
+
+	if (o->json) {
+		o->answer = &settings;
+		rc = sets_anything(&o->x.design) ? open_tunables(o, &tunables, reterr) : 0;
+		tunable_close(tunables);
+		if (!rc)
+			print_answer(o);
+		return rc;
+	}
 
 	experiment_put_plan(&o->x, true, &text);
 	print_text(stdout, &text);

@@ -38,6 +38,9 @@ const char verb_experiment_help[] =
 	"  --order ORDER         abba, alternate, random or sequential (abba)\n"
 	"  --seed N --warmup TIME --duration TIME --retries N --on-failure stop|continue --quiet\n"
 	"  --as WHO              who asks, in place of USER@HOST\n"
+	"  --dry-run             ask the boxes what they would change, and what they refuse; "
+	"change\n"
+	"                        nothing\n"
 	"  --wait                until every box is done\n"
 	"  --watch               the same, and shows it\n"
 	"  --json                the server's answer\n"
@@ -45,7 +48,8 @@ const char verb_experiment_help[] =
 	"\n"
 	"Exit status: 0 done, 1 a box failed, refused or was cancelled (--wait), 3 usage or bad "
 	"input,\n"
-	"4 server or network. watch: 0 done, 1 failed, 2 cancelled, 5 refused.\n";
+	"4 server or network. --dry-run: 1 when a box refuses or did not answer. watch: 0 done, 1 "
+	"failed, 2 cancelled, 5 refused.\n";
 
 #define WAIT_SECONDS 2
 
@@ -66,13 +70,14 @@ enum {
 	OPT_AS,
 	OPT_WAIT,
 	OPT_WATCH,
+	OPT_DRY_RUN,
 	OPT_JSON
 };
 
 struct experiment {
 	const char *server, *action, *name; /* name, or the id of one that is there */
 	const char *as;
-	bool wait, watch, json;
+	bool wait, watch, dry_run, json;
 	json_t *body, *tunes;
 };
 
@@ -179,6 +184,9 @@ static int set_option(struct experiment *x, int id, const char *value, struct er
 	case OPT_WAIT:
 		x->wait = true;
 		return 0;
+	case OPT_DRY_RUN:
+		x->dry_run = true;
+		return 0;
 	case OPT_WATCH:
 		x->watch = true;
 		return 0;
@@ -231,6 +239,7 @@ static int parse(struct experiment *x, int argc, char **argv, struct err *reterr
 						 {"--wait", OPT_WAIT, false},
 						 {"--as", OPT_AS, true},
 						 {"--watch", OPT_WATCH, false},
+						 {"--dry-run", OPT_DRY_RUN, false},
 						 {"--json", OPT_JSON, false},
 						 {0}};
 	struct args a = {.argv = argv, .argc = argc, .at = 1};
@@ -351,6 +360,8 @@ static int start(const struct experiment *x, struct err *reterr)
 
 	json_object_set_new(x->body, "name", text_of(x->name));
 	json_object_set_new(x->body, "by", text_of(who));
+	if (x->dry_run)
+		return experiment_dry_run(x->server, x->body, x->json, reterr);
 	rc = client_json(x->server, "POST", "/api/v1/experiments", x->body, &answer, reterr);
 	if (rc)
 		return rc;

@@ -51,6 +51,10 @@ enum step api_agent(struct request *req);
 enum step api_agent_report(struct request *req);
 enum step api_host_reserve(struct request *req);
 enum step api_host_release(struct request *req);
+/* api_dry_runs.c */
+enum step api_dry_run_ask(struct request *req);
+enum step api_dry_run(struct request *req);
+enum step api_dry_run_answer(struct request *req);
 /* api_assignments.c */
 enum step api_experiment_make(struct request *req);
 enum step api_assignments(struct request *req);

@@ -19,6 +19,7 @@
 
 enum { C_PROBLEM, C_HOST, C_HOLDER, C_REASON, C_EXPERIMENT, C_ASSIGNMENT };
 enum { N_ASSIGNMENT, N_NAME, N_UID, N_DESIGN, N_PLAN, N_KNOWN };
+enum { D_ID, D_NAME, D_DESIGN, D_PLAN };
 enum { R_STATE, R_CANCEL, R_PAUSE };
 enum {
 	L_ASSIGNMENT,
@@ -194,21 +195,46 @@ static json_t *next_json(const struct db_result *r)
 
 static void ask(struct waiter *w);
 
+/* Nothing to do or to answer: until the next notification, or the end of the time. */
+static void stay(struct waiter *w)
+{
+	w->asking = false;
+	if (w->over)
+		(void)reply_json(w->req, 200, json_pack("{s:n}", "assignment"));
+	else if (w->again)
+		ask(w);
+}
+
+static void on_dry_run(void *ctx, const struct db_result *r, const struct err *err)
+{
+	struct waiter *w = ctx;
+
+	if (err)
+		(void)reply_err(w->req, err);
+	else if (!db_rows(r))
+		stay(w);
+	else
+		(void)reply_json(w->req, 200,
+				 json_pack("{s:n, s:{s:o, s:s, s:o, s:o}}", "assignment", "dry_run",
+					   "id", js_id('d', db_i64(r, 0, D_ID)), "experiment",
+					   db_text(r, 0, D_NAME), "design", loads(r, D_DESIGN),
+					   "plan", loads(r, D_PLAN)));
+}
+
 static void on_next(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct waiter *w = ctx;
 
-	w->asking = false;
 	/* a conflict: another agent of the host was faster, so there is nothing for this one */
-	if (err && err->code != ERR_CONFLICT) {
+	if (err && err->code != ERR_CONFLICT)
 		(void)reply_err(w->req, err);
-	} else if (!err && db_rows(r)) {
+	else if (!err && db_rows(r))
 		(void)reply_json(w->req, 200, next_json(r));
-	} else if (w->over) {
-		(void)reply_json(w->req, 200, json_pack("{s:n}", "assignment"));
-	} else if (w->again) {
-		ask(w);
-	}
+	else
+		db_query(w->req->server->db, DB_QUERY, &Q_DRY_RUN_NEXT,
+			 (struct db_param[]){P_TEXT(request_query(w->req, "host")),
+					     P_TEXT(w->req->token_host)},
+			 2, DB_DEADLINE_MS, &w->req->pending, on_dry_run, w);
 }
 
 static void ask(struct waiter *w)

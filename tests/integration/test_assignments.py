@@ -553,3 +553,72 @@ def test_a_killed_server_does_not_matter(make_server):
         wait_until("all are packed", lambda: orders(server, made) == [(i, "ok") for i in range(1, 5)], 90)
     finally:
         print(box.stop()[1])
+
+
+FACTOR = ["--factor", "stat=3,4", "--tune", "stat=stat"]
+
+
+def test_a_dry_run_says_what_would_change(server, box):
+    before = SETTING.read_text().strip()
+    out = rigstat(server, "create", "dry", "--host", HOST, *FACTOR, "--workload", "nap", "--runs", "5", "--dry-run")
+    assert "dry would make 10 runs on each box, in 5 min at least." in out
+    assert f"stat is set in {SETTING}: now {before} -> 3, 4, then {before} again" in out and "workload nap" in out
+    assert "Nothing was changed" in out and SETTING.read_text().strip() == before
+    out = rigstat(server, "create", "dry", "--host", HOST, "--dry-run")
+    assert "the idle box is measured" in out
+    for args, why in ((("--factor", "stat=9", "--tune", "stat=stat"), "does not allow '9'"),
+                      (("--factor", "f=1", "--tune", "f=nothing"), "has no tunable 'nothing'"),
+                      (("--workload", "unknown"), "there are: nap, broken")):
+        out = rigstat(server, "create", "dry", "--host", HOST, *args, "--dry-run", status=1)
+        assert f"{HOST} refuses it: " in out and why in out
+    assert server.sql("select count(*) from rigstat.experiment") == [["0"]]
+    assert server.sql("select count(*) from rigstat.assignment") == [["0"]]
+    # a box that is busy is not asked
+    made = make(server, duration_ns=30_000_000_000)
+    wait_until("it runs", lambda: assignment(server, made)["state"] == "running", 20)
+    out = rigstat(server, "create", "dry", "--host", HOST, *FACTOR, "--dry-run", status=1)
+    assert "is busy with experiment made; this one would wait its turn" in out
+    control(server, made, "cancelled")
+    ended(server, made, 60)
+
+
+def ask(server, status=201, **body):
+    reply = post(server, "/api/v1/dry-runs", {"name": "dry", "hosts": [HOST]} | body)
+    assert reply.status == status, reply.body
+    return reply.json()
+
+
+def test_boxes_that_cannot_be_asked(server):
+    answer, = ask(server)["hosts"]
+    assert answer["ok"] is False and "has never reported" in answer["text"] and answer["state"] == "not_asked"
+    known_host(server)
+    answer, = ask(server)["hosts"]
+    assert answer["ok"] is None and "is not online" in answer["text"]
+    server.sql(f"update rigstat.host set reserved_by = 'eve@desk', reserved_at = now() where name = '{HOST}'")
+    assert "reserved by eve@desk" in ask(server)["hosts"][0]["text"]
+    server.sql(f"update rigstat.host set retired_at = now() where name = '{HOST}'")
+    assert "is retired" in ask(server)["hosts"][0]["text"]
+    assert ask(server, 400, workload="/bin/sh")["errors"][0]["parameter"] == "workload"
+    assert server.get("/api/v1/dry-runs/d_999").status == 404
+    assert len(ask(server, hosts=["a", "b"])["hosts"]) == 2
+
+
+def test_answers_of_agents_are_checked(server):
+    post(server, f"/api/v1/hosts/{HOST}/agent", {"doing": "idle"})
+    asked = ask(server)
+    assert asked["hosts"][0]["state"] == "asked"
+    got = server.get(f"/api/v1/assignments/next?host={HOST}").json()
+    assert got["assignment"] is None and got["dry_run"]["id"] == asked["id"] and "uid" not in got["dry_run"]
+    assert "dry_run" not in server.get(f"/api/v1/assignments/next?host={HOST}").json(), "asked once"
+    good = {"host": HOST, "ok": True, "text": "", "answer": {"factors": [{"name": "f", "target": "t", "present": "1"}],
+                                                             "workload": {"name": "nap"}}}
+    url = f"/api/v1/dry-runs/{asked['id']}/answers"
+    for wrong in ({"answer": []}, {"answer": {"factors": 1}}, {"answer": {"factors": [], "more": 1}},
+                  {"answer": {"factors": [{"name": 5}]}}, {"answer": {"factors": [{}] * 17}},
+                  {"answer": {"factors": [], "workload": {"argv": "x"}}}, {"text": "x" * 2001}, {"more": 1}):
+        assert post(server, url, good | wrong).status == 400, wrong
+    assert post(server, url, good | {"host": "other"}).status == 409
+    assert post(server, url, good).status == 200
+    assert post(server, url, good).status == 409, "answered once"
+    assert server.get(f"/api/v1/dry-runs/{asked['id']}").json()["hosts"] == [
+        {"host": HOST, "state": "answered", "ok": True, "text": None, "answer": good["answer"]}]
