@@ -18,7 +18,7 @@ _rigstat() {
 	runs) options='--all --csv --experiment --help --host --json --limit --metric --server --since --sort --until' ;;
 	run) options='--all --help --json --server' ;;
 	experiments) options='--all --csv --help --host --json --limit --name --server' ;;
-	experiment) options='--as --duration --factor --help --host --json --on-failure --order --quiet --retries --runs --seed --server --tune --wait --warmup --watch --workload' ;;
+	experiment) options='--as --dry-run --duration --factor --help --host --json --on-failure --order --quiet --retries --runs --seed --server --tune --wait --warmup --watch --workload' ;;
 	pin) options='--a --b --c --help --json --metric --server --title' ;;
 	show) options='--format --formats --help --interval --json --metric --overflow --unit' ;;
 	import) options='--boot --dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;

@@ -103,6 +103,7 @@ complete -c rigstat -n '__fish_seen_subcommand_from experiments' -l name
 complete -c rigstat -n '__fish_seen_subcommand_from experiments' -l server
 complete -c rigstat -n __fish_use_subcommand -f -a experiment -d 'asks test boxes to carry one out'
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l as
+complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l dry-run
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l duration
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l factor
 complete -c rigstat -n '__fish_seen_subcommand_from experiment' -l help
