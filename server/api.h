@@ -67,6 +67,20 @@ enum step api_metrics(struct request *req);
 enum step api_metric(struct request *req);
 enum step api_metric_edit(struct request *req);
 
+/* api_series.c, api_changes.c, api_annotations.c */
+enum step api_series(struct request *req);
+enum step api_series_show(struct request *req);
+enum step api_series_points(struct request *req);
+enum step api_orders(struct request *req);
+enum step api_order_set(struct request *req);
+enum step api_changes(struct request *req);
+enum step api_change(struct request *req);
+enum step api_change_edit(struct request *req);
+enum step api_change_mark(struct request *req);
+enum step api_annotations(struct request *req);
+enum step api_annotation_add(struct request *req);
+enum step api_annotation_delete(struct request *req);
+
 /* api_status.c */
 enum step api_index(struct request *req);
 enum step api_openapi(struct request *req);

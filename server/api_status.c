@@ -24,6 +24,10 @@ enum step api_index(struct request *req)
 		{"compare", "/api/v1/compare"},
 		{"comparisons", "/api/v1/comparisons"},
 		{"imports", "/api/v1/imports"},
+		{"series", "/api/v1/series"},
+		{"changes", "/api/v1/changes"},
+		{"annotations", "/api/v1/annotations"},
+		{"orders", "/api/v1/orders"},
 		{"metrics_catalog", "/api/v1/metrics-catalog"},
 		{"status", "/api/v1/status"},
 		{"openapi", "/api/v1/openapi.json"},
@@ -36,9 +40,9 @@ enum step api_index(struct request *req)
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		json_object_set_new(o, links[i][0], json_string(links[i][1]));
 	return reply_json(req, 200,
-			  json_pack("{s:s, s:s, s:i, s:[s,s,s,s], s:o}", "name", "rigstat",
+			  json_pack("{s:s, s:s, s:i, s:[s,s,s,s,s], s:o}", "name", "rigstat",
 				    "version", RIGSTAT_VERSION, "method", METHOD, "features",
-				    "import", "compare", "gate", "pins", "links", o));
+				    "import", "compare", "gate", "pins", "tracking", "links", o));
 }
 
 enum step api_openapi(struct request *req)

@@ -3,6 +3,7 @@
  * that a running run can be looked at; of each series when the run ends. */
 #include <math.h>
 
+#include "common/exceed.h"
 #include "common/model/metric.h"
 #include "server/compact_model.h"
 
@@ -43,6 +44,18 @@ static void put_quantile(struct cmodel *m, const char *metric, uint64_t no, cons
 	json_array_append_new(m->values, o);
 }
 
+static void put_exceedance(struct cmodel *m, const char *metric, const struct hist *h)
+{
+	for (size_t i = 0; i < EXCEED_STEPS; i++) {
+		struct exceed_share s = exceed_share(h, exceed_steps[i].ns);
+		json_t *o = row(metric, 0, exceed_steps[i].stat, s.lo_ppm, h->count);
+
+		json_object_set_new(o, "lo", json_real(s.lo_ppm));
+		json_object_set_new(o, "hi", json_real(s.hi_ppm));
+		json_array_append_new(m->values, o);
+	}
+}
+
 static void put_hist(struct cmodel *m, const char *metric, uint64_t no, const struct hist *h)
 {
 	bool exact;
@@ -57,6 +70,8 @@ static void put_hist(struct cmodel *m, const char *metric, uint64_t no, const st
 	if (h->has_max)
 		put(m, metric, no, "max", (double)h->max, h->count);
 	put(m, metric, no, "mean", hist_mean(h, &exact), h->count);
+	if (!no)
+		put_exceedance(m, metric, h);
 }
 
 /* Rate with its spread over the intervals; absent when the counter never ran. */

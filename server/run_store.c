@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/exceed.h"
 #include "common/model/metric.h"
 #include "common/parse.h"
 #include "common/sha256.h"
@@ -121,6 +122,19 @@ static json_t *hist_values(const struct hist *h)
 	return out;
 }
 
+static void put_exceedance(json_t *out, const struct hist *h)
+{
+	for (size_t i = 0; h->count && i < EXCEED_STEPS; i++) {
+		struct exceed_share s = exceed_share(h, exceed_steps[i].ns);
+		json_t *o = value_json(exceed_steps[i].stat, s.lo_ppm);
+
+		json_object_set_new(o, "lo", js_number(s.lo_ppm));
+		json_object_set_new(o, "hi", js_number(s.hi_ppm));
+		json_object_set_new(o, "n", json_integer((json_int_t)h->count));
+		json_array_append_new(out, o);
+	}
+}
+
 /* ---- series ---- */
 
 static void put_metric(json_t *o, const char *name, const char *unit)
@@ -196,7 +210,7 @@ static int merged_json(const struct run *r, size_t first, json_t *out, struct er
 	struct hist all CLEANUP(hist_done) = {0};
 	const struct series *f = &r->series[first];
 	size_t hists = 0, n = 0;
-	json_t *o;
+	json_t *o, *values;
 
 	for (size_t i = first; i < r->series_len; i++) {
 		const struct series *s = &r->series[i];
@@ -218,9 +232,10 @@ static int merged_json(const struct run *r, size_t first, json_t *out, struct er
 		return 0;
 	o = json_object();
 	put_metric(o, f->metric, f->unit);
-	json_object_set_new(o, "values",
-			    hists ? hist_values(&all)
-				  : json_pack("[o]", value_json("value", f->value)));
+	values = hists ? hist_values(&all) : json_pack("[o]", value_json("value", f->value));
+	if (hists)
+		put_exceedance(values, &all);
+	json_object_set_new(o, "values", values);
 	json_array_append_new(out, o);
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "server/live.h"
 #include "server/mhdloop.h"
 #include "server/live_note.h"
+#include "server/track.h"
 #include "server/work.h"
 
 #define QUERY_CONNECTIONS  4
@@ -65,6 +66,7 @@ static void on_http_closed(void *ctx)
 
 	p->server.http = NULL;
 	compact_stop(p->server.compact);
+	track_stop(p->server.track);
 	db_close(p->server.db, on_db_closed, p);
 }
 
@@ -102,6 +104,7 @@ static void on_tick(uv_timer_t *tick)
 	if (p->server.ingest)
 		ingest_tick(p->server.ingest);
 	compact_tick(p->server.compact);
+	track_tick(p->server.track);
 	auth_tick(p->server.auth);
 	assignments_tick();
 	live_tick(p->server.live);
@@ -226,6 +229,7 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 	p.server.live = live_new(&p.loop, &p.server);
 	p.server.auth = auth_new(p.server.db, tokens_exist, options->anonymous_read);
 	p.server.compact = compact_new(p.server.db, p.server.work, &options->keep);
+	p.server.track = track_new(p.server.db, p.server.work);
 	db_start(p.server.db);
 	start_handles(&p);
 	say_ready(&p);
@@ -233,6 +237,7 @@ int server_run(const struct server_options *options, const char *conninfo, bool 
 	auth_free(p.server.auth);
 	compact_free(p.server.compact);
 	live_free(p.server.live);
+	track_free(p.server.track);
 	work_free(p.server.work);
 	CHECK(uv_loop_close(&p.loop) == 0);
 	log_info("stopped");

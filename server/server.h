@@ -12,6 +12,7 @@ struct db;
 struct http;
 struct ingest;
 struct live;
+struct track;
 struct work_pool;
 
 struct server_options {
@@ -34,6 +35,7 @@ struct server {
 	struct ingest *ingest;
 	struct compact *compact;
 	struct live *live;
+	struct track *track;
 	int64_t started_ns; /* realtime */
 	bool ready;	    /* the schema is right and requests may come */
 };

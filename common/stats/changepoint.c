@@ -22,7 +22,7 @@
 #define WINDOW	      3	   /* neighbours on each side of a possible outlier */
 #define OUTLIER_SD    5.0  /* robust deviations from the neighbours' median */
 #define OUTLIER_SHARE 0.05 /* more of them are a second mode, not outliers */
-#define TRIM	      0.1  /* share of the largest differences left out */
+#define TRIM	      0.2  /* share of the largest differences left out */
 #define LR_95	      7.35 /* Hansen (2000), 95 % of the likelihood ratio of a break's place */
 
 const char *changepoint_reading_name(enum changepoint_reading r)
@@ -309,6 +309,49 @@ static size_t part_to(const struct search *s, size_t i)
 	return i + 1 < s->cuts ? s->cut[i + 1] : s->n;
 }
 
+static bool is_known(const struct search *s, size_t cut)
+{
+	for (size_t i = 0; i < s->o.n_known; i++)
+		if (s->place[cut] == s->o.known[i])
+			return true;
+	return false;
+}
+
+/* p of a cut at a place that was not chosen here. */
+static double test_place(struct search *s, size_t from, size_t to, size_t cut)
+{
+	size_t m = to - from, ignored;
+	CLEANUP(freep) uint32_t *order = xcalloc(m + 1, sizeof(*order));
+	CLEANUP(freep) size_t *blocks = xcalloc(m + 1, sizeof(*blocks));
+	CLEANUP(freep) double *q_at = xcalloc(m + 1, sizeof(*q_at));
+	double more = 0, limit = s->o.alpha * (s->o.draws + 1.0), q;
+	struct energy e;
+
+	energy_init(&e, s->y + from, m);
+	(void)energy_best(&e, NULL, 1, &ignored, q_at);
+	q = q_at[cut - from];
+	for (uint32_t d = 0; d < s->o.draws && more + 1 <= limit; d++) {
+		permute_blocks(s, order, blocks, m);
+		(void)energy_best(&e, order, 1, &ignored, q_at);
+		more += q_at[cut - from] >= q * s->leak * (1 - 1e-12);
+	}
+	energy_done(&e);
+	return (more + 1) / (s->o.draws + 1.0);
+}
+
+/* The cut where it fits best between its neighbours. A known one that no other place bears out,
+ * because a later step back is too young to be cut, is tested where it was. */
+static void test_again(struct search *s, size_t i)
+{
+	size_t from = part_from(s, i), to = part_to(s, i), was = s->cut[i];
+
+	test_split(s, from, to, &s->cut[i], &s->q[i], &s->p[i]);
+	if (s->p[i] <= s->o.alpha || !is_known(s, was))
+		return;
+	s->cut[i] = was;
+	s->p[i] = test_place(s, from, to, was);
+}
+
 /* A cut that was best for the whole may be needless, or elsewhere, once its neighbours are known.
  */
 static void prune(struct search *s)
@@ -318,8 +361,7 @@ static void prune(struct search *s)
 	while (s->cuts > 0 && worst < SIZE_MAX) {
 		worst = SIZE_MAX;
 		for (size_t i = 0; i < s->cuts; i++) {
-			test_split(s, part_from(s, i), part_to(s, i), &s->cut[i], &s->q[i],
-				   &s->p[i]);
+			test_again(s, i);
 			if (s->p[i] > s->o.alpha && (worst == SIZE_MAX || s->p[i] > s->p[worst]))
 				worst = i;
 		}
@@ -458,9 +500,64 @@ static int check_options(const struct changepoint_options *o, struct changepoint
 	return 0;
 }
 
+/* Known cuts to places in y, kept as far as both sides have room. */
+static void place_known(struct search *s)
+{
+	size_t last = 0, k = 0;
+
+	for (size_t i = 0; i < s->o.n_known && s->cuts < CHANGEPOINT_MAX; i++) {
+		while (k < s->n && s->place[k] < s->o.known[i])
+			k++;
+		if (k < last + s->o.min_len || k + s->o.min_len > s->n)
+			continue;
+		s->cut[s->cuts++] = last = k;
+	}
+}
+
+/* The series without its known levels: what dependence is measured on. */
+static void take_levels_off(const struct search *s, double *resid)
+{
+	for (size_t i = 0; i <= s->cuts; i++) {
+		size_t from = i ? s->cut[i - 1] : 0, to = i < s->cuts ? s->cut[i] : s->n;
+		double mean = summary_mean(s->y + from, to - from);
+
+		for (size_t k = from; k < to; k++)
+			resid[k] = s->y[k] - mean;
+	}
+}
+
+/* A step in the newest level, too young to be known, must not pass for dependence either. */
+static double lag1_known(const struct search *s)
+{
+	CLEANUP(freep) double *resid = xcalloc(s->n + 1, sizeof(*resid));
+	size_t from = s->cuts ? s->cut[s->cuts - 1] : 0, n = s->n - from;
+	double rho;
+
+	if (!s->cuts)
+		return lag1_of(s->y, s->n);
+	take_levels_off(s, resid);
+	rho = lag1_of(resid, s->n);
+	take_means_off(s->y + from, n, best_step(s->y + from, n), resid + from);
+	return fmax(fmin(rho, lag1_corrected(resid, s->n, s->cuts + 2)), -0.95);
+}
+
+/* Points that this dependence needs. The correlation of n points is known to 1 / sqrt(n) only, so
+ * that much of it is no reason to be silent. */
+static size_t points_needed(const struct search *s)
+{
+	double rho = fmax(s->lag1 - 1 / sqrt((double)s->n), 0);
+
+	return (size_t)ceil(EFFECTIVE_MIN * inflation(rho));
+}
+
 static void search_steps(struct search *s, struct changepoint_result *ret)
 {
-	split_recursively(s, 0, s->n);
+	size_t known = s->cuts, edge[CHANGEPOINT_MAX + 2] = {0};
+
+	memcpy(edge + 1, s->cut, known * sizeof(*edge));
+	edge[known + 1] = s->n;
+	for (size_t i = 0; i <= known; i++)
+		split_recursively(s, edge[i], edge[i + 1]);
 	prune(s);
 	drop_small_steps(s);
 	ret->steps = s->cuts;
@@ -499,17 +596,19 @@ int changepoint_find(const double *x, size_t n, const struct changepoint_options
 	}
 	c.seed = s.o.seed;
 	rng_init(&s.rng, s.o.seed);
-	c.lag1 = s.lag1 = lag1_of(y, s.n);
+	place_known(&s);
+	c.lag1 = s.lag1 = lag1_known(&s);
 	choose_block(&s);
 	c.block = s.block;
-	c.needed = (size_t)ceil(EFFECTIVE_MIN * inflation(fmax(s.lag1, 0))) + c.outliers;
+	c.needed = points_needed(&s) + c.outliers;
 	if (n < c.needed || s.n < 4 * s.o.min_len) {
 		c.reading = CHANGEPOINT_SHORT;
 		c.needed = c.needed > 4 * s.o.min_len ? c.needed : 4 * s.o.min_len;
 		*ret = c;
 		return 0;
 	}
-	r = test_drift(&s, &c, &drift, reterr);
+	/* a history with established levels is not one slow drift */
+	r = s.cuts ? 0 : test_drift(&s, &c, &drift, reterr);
 	if (r < 0)
 		return r;
 	if (drift)

@@ -21,6 +21,11 @@ struct changepoint_options {
 	size_t min_len; /* points of a segment; 0 = 5 */
 	double min_rel; /* steps smaller than this share of the level are not reported; 0 = all */
 	uint64_t seed;
+	/* First points of levels that an earlier analysis of this history found, ascending. They
+	 * are cuts from the start and tested again; with them a later step back is seen with few
+	 * points, which alone looks like dependence. */
+	const size_t *known;
+	size_t n_known;
 };
 
 #define CHANGEPOINT_MAX 50

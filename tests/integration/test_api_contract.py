@@ -48,7 +48,8 @@ def test_index_links_lead_somewhere(api):
 def test_documented_parameters_are_known_and_others_refused(api):
     """Every GET refuses an unknown parameter, and none that the document names."""
     values = {"run": "r_1", "import": "i_1", "metric": "m", "host": "h", "experiment": "e", "pin": "p",
-              "sha256": "0" * 16, "stream": "0" * 32, "dry_run": "d_1"}
+              "sha256": "0" * 16, "stream": "0" * 32, "dry_run": "d_1", "series": "s_1",
+              "change": "c_1"}
     skip = {"/api/v1/ingest/{stream}", "/healthz", "/readyz", "/metrics"}
     checked = 0
     for path, item in OPENAPI["paths"].items():

@@ -1,0 +1,2 @@
+-- $1 annotation.
+delete from rigstat.annotation where annotation_id = $1::bigint returning annotation_id
