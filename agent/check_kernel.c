@@ -149,10 +149,12 @@ static void check_tracefs(struct checks *c)
 	if (can_trace(c))
 		check_add(c, CHECK_OK, "tracefs", NULL, "tracepoints can be read");
 	else
-		check_add(c, CHECK_WARN, "tracefs",
-			  "mount -t tracefs tracefs /sys/kernel/tracing, and start the agent as "
-			  "root or by its systemd unit",
-			  "tracepoints cannot be read: the cause of a late wake-up is not found");
+		check_add(
+			c, CHECK_WARN, "tracefs",
+			"mount -t tracefs tracefs /sys/kernel/tracing; for the service name the "
+			"tracepoints by event = in agent.conf: its start writes their numbers down",
+			"tracefs cannot be read by this user: events such as sched:sched_switch "
+			"are counted only when the service's start has looked them up");
 }
 
 void check_kernel(struct checks *c)

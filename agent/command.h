@@ -5,6 +5,7 @@
 
 #include "common/base.h"
 
-int cmd_daemon(int argc, char **argv); /* continuous watch runs, streamed to the server */
-int cmd_run(int argc, char **argv);    /* the runs of an experiment */
-int cmd_check(int argc, char **argv);  /* is this box fit to be measured? */
+int cmd_daemon(int argc, char **argv);	    /* continuous watch runs, streamed to the server */
+int cmd_run(int argc, char **argv);	    /* the runs of an experiment */
+int cmd_tracepoints(int argc, char **argv); /* their numbers, for the service that is not root */
+int cmd_check(int argc, char **argv);	    /* is this box fit to be measured? */

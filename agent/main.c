@@ -12,6 +12,7 @@ static const struct {
 } commands[] = {
 	{"daemon", "measure all the time and stream to the server", cmd_daemon},
 	{"run", "run an experiment, its settings in alternation", cmd_run},
+	{"tracepoints", "write down the numbers of tracepoints for the service", cmd_tracepoints},
 	{"check", "tell whether this box is fit to be measured", cmd_check},
 };
 
@@ -19,7 +20,7 @@ static void usage(FILE *to)
 {
 	fprintf(to, "usage: rigstat-agent COMMAND [OPTIONS]\n\n");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
 	fprintf(to, "\n`rigstat-agent COMMAND --help` describes a command.\n");
 }
 

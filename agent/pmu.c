@@ -9,6 +9,7 @@
 #include "agent/pmu_cores.h"
 #include "agent/sysinfo.h"
 #include "agent/sysread.h"
+#include "agent/tracepoint.h"
 #include "common/parse.h"
 
 #define SLOWEST 4 /* intervals */
@@ -32,6 +33,7 @@ struct pmu {
 	struct pmu_scope scope;
 	const bool *cpus;
 	size_t cpus_len;
+	const char *tracepoints;
 	struct core_counters *core[PMU_OPENINGS_MAX];
 	size_t cores;
 	struct asked *asked;
@@ -150,6 +152,8 @@ static void name_asked(struct pmu *p, struct asked *a, const char *name)
 
 	a->name = name;
 	a->known = !pmu_event_parse(name, "", &a->event, &err);
+	if (!a->known && p->tracepoints && tracepoint_is_name(name) && !tracepoints_readable(""))
+		a->known = !tracepoint_saved("", p->tracepoints, name, &a->event, &err);
 	if (!a->known)
 		snprintf(a->why, sizeof(a->why), "%s", err.text);
 	if (a->known && *p->no_cores && is_core_event(&a->event)) {
@@ -394,6 +398,7 @@ struct probe *pmu_probe(const struct pmu_conf *conf)
 
 	(void)sysinfo_online_cpus(online, AGENT_CPUS_MAX);
 	pmu_scope_init(&p->scope, &conf->scope);
+	p->tracepoints = conf->tracepoints;
 	p->cpus = conf->cpus ? conf->cpus : online;
 	p->cpus_len = conf->cpus ? conf->cpus_len : AGENT_CPUS_MAX;
 	open_cores(p, p->cpus, p->cpus_len);

@@ -12,6 +12,7 @@ struct pmu_conf {
 	const bool *cpus; /* borrowed until free; NULL: all that are online */
 	size_t cpus_len;
 	struct pmu_scope_conf scope;
+	const char *tracepoints; /* file of their numbers (tracepoint.h), borrowed until free */
 };
 
 /* Never fails: what cannot be counted is an absent series with the reason. */

@@ -8,6 +8,7 @@
 #include "agent/lock_probe.h"
 #include "agent/pmu.h"
 #include "agent/shares.h"
+#include "agent/tracepoint.h"
 #include "agent/system_probe.h"
 
 #include <stdarg.h>
@@ -31,6 +32,7 @@ struct session {
 	struct marks marks;
 	struct record_writer w;
 	char boot_id[37];
+	char *tracepoints; /* file of their numbers */
 
 	/* the run */
 	enum phase phase;
@@ -80,8 +82,10 @@ static void add_cause_probes(struct session *s)
 
 	if (!enough_descriptors(s))
 		return;
-	const struct pmu_conf pmu = {
-		.events = c->events, .events_len = c->events_len, .scope = scope_of(s)};
+	const struct pmu_conf pmu = {.events = c->events,
+				     .events_len = c->events_len,
+				     .tracepoints = s->tracepoints,
+				     .scope = scope_of(s)};
 
 	sampler_add(s->sampler, pmu_probe(&pmu));
 	if (c->blame_ns >= 0)
@@ -111,6 +115,7 @@ int session_open(const struct session_conf *conf, struct session **ret, struct e
 
 	s->conf = *conf;
 	scope = scope_of(s);
+	s->tracepoints = xasprintf("%s/" TRACEPOINTS_FILE, c->lock_dir);
 	sysinfo_boot_id(s->boot_id);
 	rights_housekeeping(c->housekeeping, c->cpus, AGENT_CPUS_MAX, &s->marks);
 	r = wakeup_start(&wc, &s->wakeup, reterr);
@@ -145,6 +150,7 @@ void session_close(struct session *s)
 	marks_done(&s->marks);
 	marks_done(&s->run_marks);
 	record_writer_done(&s->w);
+	free(s->tracepoints);
 	free(s);
 }
 

@@ -95,6 +95,8 @@ has stored them.
 """ + verbatim(top)
     for command in ("daemon", "check"):
         body += f".SS rigstat\\-agent {command}\n" + verbatim(say(program, command, "--help"))
+    # Its options are those of the daemon.
+    body += ".SS rigstat\\-agent tracepoints\n" + verbatim(say(program, "tracepoints", "--help").split("\n  --")[0])
     body += """.SS rigstat\\-agent run
 See
 .BR rigstat\\-agent\\-run (1).
@@ -106,7 +108,9 @@ as user
 .B rigstat
 with CAP_PERFMON, CAP_BPF, CAP_SYS_NICE and CAP_IPC_LOCK, once
 .I /etc/rigstat/agent.conf
-exists. SIGHUP
+exists. Before that, as root,
+.B rigstat\\-agent tracepoints
+looks up the tracepoints of the configuration. SIGHUP
 .RB ( "systemctl reload" )
 reads the token file again; other settings need a restart. SIGTERM ends the open run, writes the spool and exits.
 While
@@ -131,6 +135,9 @@ Records that no server has confirmed yet.
 .TP
 .I /run/rigstat/measure.lock
 One program measures a box at a time.
+.TP
+.I /run/rigstat/tracepoints
+Numbers of the tracepoints that agent.conf names, of this boot; written as root before the service starts.
 .SH EXIT STATUS
 0 done; 1
 .B check

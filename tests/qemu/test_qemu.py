@@ -18,7 +18,7 @@ LOOP = 10_000_000  # instructions of the known loop
 MUX = 800_000_000
 SOURCES = ["tests/qemu/init.c", "tests/qemu/probe.c", *(f"agent/{n}.c" for n in (
     "pmu", "pmu_cores", "pmu_event", "pmu_group", "pmu_scope", "pmu_selftest", "pmu_derived", "pmu_cpu", "pace",
-    "perf_sampler", "run_summary", "rights", "sysread")),
+    "perf_sampler", "run_summary", "tracepoint", "rights", "sysread")),
     *(f"common/{n}.c" for n in (
         "base", "err", "parse", "clock", "strbuf", "record", "hist", "hist_code", "crc32c"))]
 CROSS = "aarch64-linux-gnu-gcc"
