@@ -20,6 +20,7 @@
 #define UNSYNCED_MAX	  (1u << 20)
 #define RAM_SEGMENT_BYTES (256u << 10)
 #define RETRY_NS	  (5 * NS_PER_SEC)
+#define COUNT_BYTES	  (256u << 10)
 
 void segment_name(char name[32], uint64_t first)
 {
@@ -75,14 +76,59 @@ void stream_add_hole(struct spool *s, struct stream *st, uint64_t from, uint64_t
 		return;
 	s->dropped_records += to - from + 1;
 	s->dropped_samples += samples;
-	if (last && last->to + 1 == from && !strcmp(last->reason, reason) &&
+	if (last && last->to + 1 == from && from != st->acked && !strcmp(last->reason, reason) &&
 	    !strcmp(last->text, text)) {
 		last->to = to;
 		last->samples += samples;
 		return;
 	}
 	GROW(st->hole, st->holes, st->holes_cap);
-	st->hole[st->holes++] = (struct hole){from, to, samples, reason, xstrdup(text)};
+	st->hole[st->holes++] = (struct hole){from, to, samples, reason, xstrdup(text), NULL, 0};
+}
+
+/* Samples of each number of g from `from` on; returns their sum. */
+static uint64_t count_samples(struct spool *s, struct stream *st, const struct segment *g,
+			      uint64_t from, uint32_t *each)
+{
+	struct strbuf bytes CLEANUP(strbuf_done) = {0};
+	uint64_t sum = 0, at_seq = from, last;
+	struct record_header h;
+	struct err e;
+
+	while (at_seq <= g->last && spool_read(s, st->hex, at_seq, COUNT_BYTES, &bytes, &last)) {
+		for (size_t at = 0; at < bytes.len; at += h.length) {
+			if (record_check(bytes.data + at, bytes.len - at, &h, &e) ||
+			    h.seq > g->last)
+				break;
+			each[h.seq - from] = h.samples;
+			sum += h.samples;
+		}
+		at_seq = last + 1;
+	}
+	return sum;
+}
+
+/* What of a segment is not delivered becomes a hole; the caller removes the segment. Of the oldest
+ * one a part may be on its way to the server: which numbers are left is only known later. */
+static void segment_to_hole(struct spool *s, struct stream *st, const struct segment *g,
+			    const char *text)
+{
+	uint64_t from = g->first > st->acked ? g->first : st->acked, samples = g->samples;
+	uint32_t *each = NULL;
+
+	if (from > g->last)
+		return;
+	if (from == st->acked) {
+		each = xcalloc(g->last - from + 1, sizeof(*each));
+		samples = count_samples(s, st, g, from, each);
+	}
+	stream_add_hole(s, st, from, g->last, samples, "quota", text);
+	if (each && st->hole[st->holes - 1].from == from) {
+		st->hole[st->holes - 1].each = each;
+		st->hole[st->holes - 1].each_len = g->last - from + 1;
+	} else {
+		free(each);
+	}
 }
 
 void spool_degrade(struct spool *s, const char *fmt, ...)
@@ -428,9 +474,7 @@ static void store_in_ram(struct spool *s, const void *data, size_t len,
 			continue;
 		}
 		total -= old->bytes;
-		if (old->last >= st->acked)
-			stream_add_hole(s, st, old->first, old->last, old->samples, "quota",
-					"no disk for the spool and memory was full");
+		segment_to_hole(s, st, old, "no disk for the spool and memory was full");
 		stream_remove_segment(s, st, i);
 	}
 }
@@ -510,12 +554,10 @@ static bool drop_unsent(struct spool *s, struct stream *st)
 {
 	for (size_t i = 0; i < st->len; i++) {
 		struct segment *g = st->seg[i];
-		uint64_t from = g->first > st->acked ? g->first : st->acked;
 
 		if (g == s->writing || g->in_ram)
 			continue;
-		stream_add_hole(s, st, from, g->last, g->samples, "quota",
-				"the spool's quota was used up");
+		segment_to_hole(s, st, g, "the spool's quota was used up");
 		stream_remove_segment(s, st, i);
 		return true;
 	}

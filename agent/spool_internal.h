@@ -24,6 +24,8 @@ struct hole {
 	uint64_t from, to, samples;
 	const char *reason; /* static text of the GAP record */
 	char *text;
+	uint32_t *each; /* samples of each of the first numbers; NULL: only the sum is known */
+	size_t each_len;
 };
 
 struct stream {
@@ -38,6 +40,7 @@ struct stream {
 	uint64_t acked_max; /* what it had once: a server may lose commits */
 	uint64_t next;	    /* one above the newest number */
 	bool clean;	    /* found with the closed flag */
+	bool damaged;	    /* files of it went to corrupt/ */
 	unsigned char open_run[RUN_UID_LEN];
 	/* where the last read ended, so that the next need not search */
 	uint64_t read_seq;

@@ -107,8 +107,10 @@ void stream_free(struct stream *st)
 		strbuf_done(&st->seg[i]->ram);
 		free(st->seg[i]);
 	}
-	for (size_t i = 0; i < st->holes; i++)
+	for (size_t i = 0; i < st->holes; i++) {
 		free(st->hole[i].text);
+		free(st->hole[i].each);
+	}
 	free(st->seg);
 	free(st->hole);
 	if (st->dirfd >= 0)
@@ -154,7 +156,7 @@ bool spool_reopen_dir(struct spool *s)
 			spool_degrade(s, "cannot create %s: %s", s->dir, strerror(errno));
 			return false;
 		}
-		s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	}
 	if (s->dirfd < 0 || (mkdirat(s->dirfd, s->own->hex, 0750) && errno != EEXIST) ||
 	    !open_stream_dir(s, s->own)) {
@@ -252,6 +254,7 @@ static bool rewrite(struct spool *s, struct stream *st, const char *name, const 
 
 	snprintf(aside, sizeof(aside), "%s-%s", st->hex, name);
 	spool_put_aside(s, "corrupt", aside, data, len);
+	st->damaged = true;
 	if (!l->scan.records)
 		return !unlinkat(st->dirfd, name, 0);
 	snprintf(tmp, sizeof(tmp), "%s.tmp", name);
@@ -334,6 +337,7 @@ static void set_aside_foreign(struct spool *s, struct stream *st, const char *na
 		 name);
 	if (data)
 		spool_put_aside(s, "corrupt", aside, data, len);
+	st->damaged = true;
 	(void)unlinkat(st->dirfd, name, 0);
 }
 
@@ -553,10 +557,17 @@ static void make_dirs(const char *path)
 
 static int open_dir(struct spool *s, struct err *reterr)
 {
+	struct stat st;
+
 	make_dirs(s->dir); /* the open below says what is wrong */
-	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (s->dirfd < 0) {
-		spool_degrade(s, "cannot use %s: %s", s->dir, strerror(errno));
+		/* Who may make a link there must not choose where we write. */
+		if (errno == ELOOP || (!lstat(s->dir, &st) && S_ISLNK(st.st_mode)))
+			spool_degrade(s, "%s is a symbolic link: name the directory itself",
+				      s->dir);
+		else
+			spool_degrade(s, "cannot use %s: %s", s->dir, strerror(errno));
 		return 0;
 	}
 	if (s->conf.exclusive && flock(s->dirfd, LOCK_EX | LOCK_NB))

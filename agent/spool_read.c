@@ -66,6 +66,17 @@ static uint64_t next_hole(const struct stream *st, uint64_t seq, uint64_t end)
 	return end;
 }
 
+/* Samples of from..to, which lie in h; false: not known. */
+static bool hole_samples(const struct hole *h, uint64_t from, uint64_t to, uint64_t *ret)
+{
+	if (to != h->to || from - h->from > h->each_len)
+		return false;
+	*ret = h->samples;
+	for (uint64_t i = 0; i < from - h->from; i++)
+		*ret -= h->each[i];
+	return true;
+}
+
 /* One GAP record with number `from`, standing for from..*to; *to may shrink to where another
  * reason begins. */
 static void put_gap(struct spool *s, const struct stream *st, uint64_t from, uint64_t *to,
@@ -75,6 +86,7 @@ static void put_gap(struct spool *s, const struct stream *st, uint64_t from, uin
 	struct strbuf j CLEANUP(strbuf_done) = {0};
 	struct record_writer *w = &s->gap_writer;
 	const char *reason = "corrupt", *text = "the records were damaged on disk";
+	uint64_t samples;
 
 	if (h) {
 		reason = h->reason;
@@ -82,7 +94,7 @@ static void put_gap(struct spool *s, const struct stream *st, uint64_t from, uin
 		*to = h->to < *to ? h->to : *to;
 	} else {
 		*to = next_hole(st, from, *to);
-		if (from < stream_floor(st)) {
+		if (from < stream_floor(st) && !st->damaged) {
 			reason = from < st->acked_max ? "server_rollback" : "quota";
 			text = from < st->acked_max
 				       ? "the server lost what it had acknowledged, and the spool "
@@ -92,8 +104,8 @@ static void put_gap(struct spool *s, const struct stream *st, uint64_t from, uin
 	}
 	strbuf_printf(&j, "{\"stream\":\"%s\",\"from_seq\":%llu,\"to_seq\":%llu,", st->hex,
 		      (unsigned long long)from, (unsigned long long)*to);
-	if (h && h->samples && h->from == from && h->to == *to)
-		strbuf_printf(&j, "\"samples\":%llu,", (unsigned long long)h->samples);
+	if (h && hole_samples(h, from, *to, &samples))
+		strbuf_printf(&j, "\"samples\":%llu,", (unsigned long long)samples);
 	strbuf_printf(&j, "\"reason\":\"%s\",\"text\":", reason);
 	json_put_string(&j, text);
 	strbuf_putc(&j, '}');

@@ -279,7 +279,7 @@ static void test_write_and_read(void **state)
 	dir_remove(&d);
 }
 
-static void test_truncate_everywhere(void **state)
+static void test_F11_truncate_everywhere(void **state)
 {
 	char stream[STREAM_HEX];
 	struct dir d = crashed(4, 0, stream);
@@ -309,7 +309,7 @@ static void test_truncate_everywhere(void **state)
 	dir_remove(&d);
 }
 
-static void test_flip_any_byte(void **state)
+static void test_F11_flip_any_byte(void **state)
 {
 	char stream[STREAM_HEX];
 	struct dir d = crashed(4, 0, stream);
@@ -351,7 +351,7 @@ static void test_flip_any_byte(void **state)
 	dir_remove(&d);
 }
 
-static void test_zero_tail_and_rubbish(void **state)
+static void test_F11_zero_tail_and_rubbish(void **state)
 {
 	static const char zeros[8192];
 	char rubbish[3000];
@@ -380,7 +380,7 @@ static void test_zero_tail_and_rubbish(void **state)
 }
 
 /* A lost segment, a copy of one under another name, two swapped, and one of another stream. */
-static void test_segments_mixed_up(void **state)
+static void test_F11_segments_mixed_up(void **state)
 {
 	char stream[STREAM_HEX], other[STREAM_HEX], to[200];
 	struct dir d = crashed(40, 1500, stream), foreign = crashed(7, 0, other);
@@ -429,7 +429,7 @@ static void test_segments_mixed_up(void **state)
 }
 
 /* Damage that comes after opening is found when the bytes are read for delivery. */
-static void test_damage_after_opening(void **state)
+static void test_F11_damage_after_opening(void **state)
 {
 	char stream[STREAM_HEX];
 	struct dir d = crashed(6, 0, stream);
@@ -514,6 +514,38 @@ static void test_quota(void **state)
 	dir_remove(&d);
 }
 
+/* The oldest segment is dropped while a part of it is delivered and another on its way: the gap
+ * counts the samples of those records only that were lost. */
+static void test_quota_drops_what_is_half_delivered(void **state)
+{
+	const struct spool_conf c = {.bytes_max = 8000, .segment_bytes = 2000, .sync = SYNC_OFF};
+	struct dir d = dir_make();
+	struct spool *s = open_with(&d, &c);
+	struct ledger l = {.next = 8};
+	struct strbuf body = {0};
+	struct spool_stats st;
+	uint64_t last, first = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 10; i++)
+		append(s, 100);
+	spool_acked(s, spool_stream(s), 5); /* 5 to 7 are on their way now */
+	do {
+		append(s, 100);
+		spool_tick(s);
+		spool_stats(s, &st);
+	} while (!st.dropped_records);
+	spool_acked(s, spool_stream(s), 8);
+	assert_true(spool_read(s, spool_stream(s), 8, 1u << 20, &body, &last));
+	check_body(&l, &body, 8, last, spool_stream(s));
+	assert_string_equal(l.reasons, "quota ");
+	first = 8 + l.gaps; /* the first that is left */
+	assert_int_equal(l.gap_samples, (first - 1) * first / 2 - 7 * 8 / 2);
+	strbuf_done(&body);
+	spool_close(s);
+	dir_remove(&d);
+}
+
 static void test_segments_quota_and_retention(void **state)
 {
 	const struct spool_conf c = {
@@ -540,7 +572,7 @@ static void test_segments_quota_and_retention(void **state)
 }
 
 /* The server goes back further than the spool has kept: what is gone is named as its loss. */
-static void test_server_rollback(void **state)
+static void test_F5_server_rollback(void **state)
 {
 	const struct spool_conf c = {.segment_bytes = 600, .sync = SYNC_OFF, .retain_ns = 1};
 	struct dir d = dir_make();
@@ -606,7 +638,7 @@ static void test_no_disk(void **state)
 }
 
 /* A full file system of its own; needs root. */
-static void test_disk_full(void **state)
+static void test_F8_disk_full(void **state)
 {
 	const struct spool_conf c = {.sync = SYNC_OFF, .segment_bytes = 64 << 10};
 	static const char filling[200 << 10];
@@ -686,7 +718,7 @@ static void test_rejected_and_fork(void **state)
 	dir_remove(&d);
 }
 
-static void test_one_writer(void **state)
+static void test_F28_one_writer(void **state)
 {
 	struct dir d = dir_make();
 	const struct spool_conf c = {.dir = d.path, .host = "box", .exclusive = true};
@@ -716,7 +748,7 @@ static void test_one_writer(void **state)
 	dir_remove(&d);
 }
 
-static void test_failed_fsync(void **state)
+static void test_F12_failed_fsync(void **state)
 {
 	struct dir d = dir_make();
 	struct spool *s = open_with(&d, NULL);
@@ -785,20 +817,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_write_and_read),
-		cmocka_unit_test(test_truncate_everywhere),
-		cmocka_unit_test(test_flip_any_byte),
-		cmocka_unit_test(test_zero_tail_and_rubbish),
-		cmocka_unit_test(test_segments_mixed_up),
-		cmocka_unit_test(test_damage_after_opening),
+		cmocka_unit_test(test_F11_truncate_everywhere),
+		cmocka_unit_test(test_F11_flip_any_byte),
+		cmocka_unit_test(test_F11_zero_tail_and_rubbish),
+		cmocka_unit_test(test_F11_segments_mixed_up),
+		cmocka_unit_test(test_F11_damage_after_opening),
 		cmocka_unit_test(test_crash_ends_the_open_run),
 		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_quota_drops_what_is_half_delivered),
 		cmocka_unit_test(test_segments_quota_and_retention),
-		cmocka_unit_test(test_server_rollback),
+		cmocka_unit_test(test_F5_server_rollback),
 		cmocka_unit_test(test_no_disk),
-		cmocka_unit_test(test_disk_full),
+		cmocka_unit_test(test_F8_disk_full),
 		cmocka_unit_test(test_rejected_and_fork),
-		cmocka_unit_test(test_one_writer),
-		cmocka_unit_test(test_failed_fsync),
+		cmocka_unit_test(test_F28_one_writer),
+		cmocka_unit_test(test_F12_failed_fsync),
 		cmocka_unit_test(test_quiet_holds_fsync),
 	};
 
