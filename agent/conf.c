@@ -52,6 +52,7 @@ const char agent_conf_help[] =
 	"  --sync WHEN           fsync of the spool: interval, always, quiet or off\n"
 	"  --spool-max SIZE      quota of the spool (default 256M)\n"
 	"  --spool-free-min SIZE leave so much of the file system free (default 512M)\n"
+	"  --retry-spread TIME   a lost server is tried again at random within this (default 30s)\n"
 	"  --token-file FILE     secret of this box, one line\n"
 	"  --ca-file FILE        certificates that the server's must come from\n"
 	"  --lock-dir DIR        place of measure.lock (default /run/rigstat)\n"
@@ -85,6 +86,7 @@ void agent_conf_init(struct agent_conf *c)
 		.system = true,
 		.experiments = true,
 		.sync = SYNC_INTERVAL,
+		.retry_spread_ns = 30 * NS_PER_SEC,
 		.spool_bytes_max = 256ull << 20,
 		.spool_free_min = 512ull << 20,
 	};
@@ -301,6 +303,7 @@ enum key {
 	K_SYNC,
 	K_SPOOL_MAX,
 	K_FREE_MIN,
+	K_RETRY_SPREAD,
 	K_TOKEN,
 	K_CA,
 	K_LOCK,
@@ -349,6 +352,7 @@ static const struct {
 	{"budget", K_BUDGET, false},
 	{"spool-max", K_SPOOL_MAX, false},
 	{"spool-free-min", K_FREE_MIN, false},
+	{"retry-spread", K_RETRY_SPREAD, false},
 };
 
 static const char *find_key(const char *name, size_t len, enum key *ret, bool *ret_flag)
@@ -382,6 +386,9 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 	case K_LOCK:
 		replace(&c->lock_dir, value);
 		return 0;
+	case K_RETRY_SPREAD:
+		return set_time(&c->retry_spread_ns, name, value, NS_PER_SEC, 300 * NS_PER_SEC,
+				reterr);
 	case K_TOKEN:
 		replace(&c->token_file, value);
 		return 0;

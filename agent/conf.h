@@ -56,6 +56,7 @@ struct agent_conf {
 	enum sync_policy sync;
 	uint64_t spool_bytes_max;
 	uint64_t spool_free_min; /* leave so many bytes of the file system free */
+	int64_t retry_spread_ns; /* a lost server is tried again within this */
 };
 
 void agent_conf_init(struct agent_conf *c);

@@ -168,8 +168,11 @@ void delivery_reload_token(struct delivery *d)
 static int open_upload(struct delivery *d, const struct agent_conf *conf, struct err *reterr)
 {
 	const struct curlloop_conf cc = {conf->ca_file, "rigstat-agent/" RIGSTAT_VERSION};
-	struct upload_conf uc = {
-		.server = conf->server, .host = conf->host, .wake = on_wake, .wake_user = d};
+	struct upload_conf uc = {.server = conf->server,
+				 .host = conf->host,
+				 .spread_ns = conf->retry_spread_ns,
+				 .wake = on_wake,
+				 .wake_user = d};
 	char token[512];
 	int r = 0;
 

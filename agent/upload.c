@@ -25,6 +25,7 @@
 #define BACKOFF_CAP_NS	(300 * NS_PER_SEC)
 #define REFUSED_BASE_NS (30 * NS_PER_SEC) /* 401, 403: a person has to act */
 #define RETRY_AFTER_MAX (3600 * NS_PER_SEC)
+#define SPREAD_NS	(30 * NS_PER_SEC)
 #define OUTAGE_NS	(60 * NS_PER_SEC)
 #define AFTER_OUTAGE_NS (30 * NS_PER_SEC)
 #define PACE_NS		(100 * NS_PER_MS) /* between full batches of a backlog */
@@ -76,6 +77,8 @@ struct upload *upload_new(const struct upload_conf *conf, struct spool *spool, s
 	u->token = conf->token ? xstrdup(conf->token) : NULL;
 	if (!u->conf.batch_bytes)
 		u->conf.batch_bytes = BATCH_BYTES;
+	if (!u->conf.spread_ns)
+		u->conf.spread_ns = SPREAD_NS;
 	if (!u->conf.random)
 		u->conf.random = system_random;
 	u->bytes_now = u->conf.batch_bytes;
@@ -121,13 +124,16 @@ static void wait_for(struct upload *u, int64_t delay_ns)
 	u->delay_ns = delay_ns;
 }
 
-/* Full jitter, and that after the cap, so that a fleet at the cap is spread over all of it. */
-static int64_t backoff(struct upload *u, int64_t base_ns)
+/* Full jitter, and that after the cap, so that a fleet at the cap is spread over all of it. When
+ * the server is lost a fleet notices within a second: one quick try, then all come back spread. */
+static int64_t backoff(struct upload *u, int64_t base_ns, bool lost)
 {
 	int64_t top = base_ns;
 
-	for (unsigned int i = 0; i < u->failures && top < BACKOFF_CAP_NS; i++)
+	for (unsigned int i = 0; i < u->failures + lost && top < BACKOFF_CAP_NS; i++)
 		top *= 3;
+	if (lost && u->failures && top < u->conf.spread_ns)
+		top = u->conf.spread_ns;
 	if (top > BACKOFF_CAP_NS)
 		top = BACKOFF_CAP_NS;
 	return base_ns + random_ns(u, top - base_ns + 1);
@@ -147,7 +153,7 @@ static void fail(struct upload *u, const struct http_answer *a, int64_t base_ns,
 	if (a->retry_after_ns >= 0 && a->retry_after_ns <= RETRY_AFTER_MAX)
 		wait_for(u, a->retry_after_ns + random_ns(u, a->retry_after_ns / 2 + 1));
 	else
-		wait_for(u, backoff(u, base_ns));
+		wait_for(u, backoff(u, base_ns, !a->status));
 	if (u->failures < 32)
 		u->failures++;
 }

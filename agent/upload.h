@@ -10,8 +10,9 @@
 struct upload_conf {
 	const char *server; /* URL */
 	const char *host;
-	const char *token;				/* NULL: none */
-	size_t batch_bytes;				/* of one request; 0: 256 KiB */
+	const char *token;  /* NULL: none */
+	size_t batch_bytes; /* of one request; 0: 256 KiB */
+	int64_t spread_ns;  /* a lost server is tried again within this; 0: 30 s */
 	uint64_t (*random)(void *user, uint64_t below); /* NULL: getrandom() */
 	void *random_user;
 	/* Called after an answer has been dealt with, so that the owner polls again. */

@@ -343,9 +343,10 @@ class Agent:
         self.spool = pathlib.Path(spool or tmp / "spool")
         self.log = tmp / f"agent-{time.monotonic_ns()}.log"
         self.argv = [*prefix, binary("rigstat-agent"), command, "--spool", str(self.spool),
-                     "--lock-dir", str(tmp), "--spool-free-min", "0", *options,
+                     "--lock-dir", str(tmp), "--spool-free-min", "0",
+                     "--retry-spread", "3s", *options,
                      *os.environ.get("RIGSTAT_AGENT_OPTIONS", "").split()]
-        full_env = dict(os.environ, ASAN_OPTIONS="detect_leaks=1", **(env or {}))
+        full_env = dict(dict(os.environ, ASAN_OPTIONS="detect_leaks=1"), **(env or {}))
         full_env.pop("RIGSTAT_SERVER", None)
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(self.argv, stdout=out, stderr=out, env=full_env,
