@@ -22,6 +22,7 @@ static const struct {
 	{ERR_REMOTE, 502, 4, "remote"},
 	{ERR_PERM, 403, 3, "permission"},
 	{ERR_UNSUPPORTED, 501, 3, "unsupported"},
+	{ERR_LOCKED, 503, 4, "locked"},
 };
 
 static size_t find(int code)

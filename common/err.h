@@ -11,17 +11,18 @@
 
 enum err_code {
 	ERR_NOMEM = -1,
-	ERR_INVALID = -2,     /* the input is wrong */
-	ERR_LIMIT = -3,	      /* a stated bound was exceeded */
-	ERR_NOT_FOUND = -4,   /* no such thing */
-	ERR_CONFLICT = -5,    /* the present state forbids it */
-	ERR_BUSY = -6,	      /* try again later */
-	ERR_TIMEOUT = -7,     /* a deadline passed */
-	ERR_IO = -8,	      /* file or device */
-	ERR_DB = -9,	      /* PostgreSQL */
-	ERR_REMOTE = -10,     /* the other side of a connection */
-	ERR_PERM = -11,	      /* a right is missing */
-	ERR_UNSUPPORTED = -12 /* this box or build cannot do it */
+	ERR_INVALID = -2,      /* the input is wrong */
+	ERR_LIMIT = -3,	       /* a stated bound was exceeded */
+	ERR_NOT_FOUND = -4,    /* no such thing */
+	ERR_CONFLICT = -5,     /* the present state forbids it */
+	ERR_BUSY = -6,	       /* try again later */
+	ERR_TIMEOUT = -7,      /* a deadline passed */
+	ERR_IO = -8,	       /* file or device */
+	ERR_DB = -9,	       /* PostgreSQL */
+	ERR_REMOTE = -10,      /* the other side of a connection */
+	ERR_PERM = -11,	       /* a right is missing */
+	ERR_UNSUPPORTED = -12, /* this box or build cannot do it */
+	ERR_LOCKED = -13       /* somebody else holds it just now: try again later */
 };
 
 struct err {

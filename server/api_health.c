@@ -17,12 +17,20 @@ enum step api_healthz(struct request *req)
 
 enum step api_readyz(struct request *req)
 {
+	const char *problem;
+
 	if (!req->server->ready)
 		return reply_problem(req, 503, "busy", NULL, "The server is starting or stopping.");
 	if (!db_is_up(req->server->db)) {
 		reply_header(req, "Retry-After", "2");
 		return reply_problem(req, 503, "database", NULL,
 				     "PostgreSQL cannot be reached at the moment.");
+	}
+	problem = ingest_problem(req->server->ingest);
+	if (problem) {
+		reply_header(req, "Retry-After", "2");
+		return reply_problem(req, 503, "database", NULL, "Records are not stored: %s.",
+				     problem);
 	}
 	return reply_json(req, 200, json_pack("{s:s}", "status", "ready"));
 }

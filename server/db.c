@@ -22,7 +22,7 @@
 	"set synchronous_commit = on; set default_transaction_isolation = 'read committed';"       \
 	"set idle_in_transaction_session_timeout = '60s';"
 #define SESSION_QUERY  SESSION "set statement_timeout = '15s'; set lock_timeout = '5s'"
-#define SESSION_INGEST SESSION "set statement_timeout = '30s'; set lock_timeout = '5s'"
+#define SESSION_INGEST SESSION "set statement_timeout = '30s'; set lock_timeout = '2s'"
 #define SESSION_LISTEN SESSION "listen rigstat"
 
 enum op_kind { OP_QUERY, OP_BEGIN, OP_COMMIT, OP_ROLLBACK };

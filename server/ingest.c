@@ -23,6 +23,10 @@
 #define STREAM_POSTS_MAX  4 /* an agent has one in flight; libcurl may send it again */
 #define REOPENS_MAX	  3
 #define OPEN_MS		  8000
+#define PROBLEM_AFTER_NS  (5 * NS_PER_SEC)
+#define AGENTS_A_SECOND	  50
+#define RETRY_AFTER_MIN_S 2
+#define RETRY_AFTER_MAX_S 120
 
 /* ---- streams ---- */
 
@@ -174,9 +178,25 @@ static enum step reply_next(struct request *req, uint64_t next_seq)
 				    (json_int_t)clock_realtime_ns()));
 }
 
-/* The answer of an error, with what PROTOCOL.md promises. */
-static enum step reply_refusal(struct request *req, const struct stream *s, const struct err *err)
+/* With the whole fleet waiting, about AGENTS_A_SECOND come back each second. */
+static void put_retry_after(struct request *req, const struct ingest *in)
 {
+	uint64_t s = in->stats.streams / AGENTS_A_SECOND;
+	char text[24];
+
+	s = s < RETRY_AFTER_MIN_S   ? RETRY_AFTER_MIN_S
+	    : s > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S
+				    : s;
+	(void)snprintf(text, sizeof(text), "%" PRIu64, s);
+	reply_header(req, "Retry-After", text);
+}
+
+/* The answer of an error, with what PROTOCOL.md promises. */
+static enum step reply_refusal(const struct ingest *in, struct request *req, const struct stream *s,
+			       const struct err *err)
+{
+	if (err_http_status(err->code) == 503)
+		put_retry_after(req, in);
 	switch (err->code) {
 	case ERR_NOT_FOUND: /* a gap */
 		return reply_json(req, 409,
@@ -207,7 +227,7 @@ void post_finish(struct ingest *in, struct post *p, const struct err *err)
 	post_unlink(in, p);
 	if (req) {
 		req->ctx_free = NULL;
-		(void)(err ? reply_refusal(req, s, err) : reply_next(req, s->next_seq));
+		(void)(err ? reply_refusal(in, req, s, err) : reply_next(req, s->next_seq));
 	}
 	post_free(in, p);
 }
@@ -236,6 +256,7 @@ static void on_opened(void *ctx, const struct db_result *res, const struct err *
 		err = &retired;
 	}
 	if (err) {
+		ingest_note_failure(in, err);
 		while (s->first)
 			post_finish(in, s->first, err);
 		return;
@@ -276,6 +297,24 @@ static bool look_again(struct ingest *in, struct post *p)
 	return true;
 }
 
+static void on_fork_noted(void *ctx, const struct db_result *res, const struct err *err)
+{
+	(void)ctx;
+	(void)res;
+	if (err)
+		log_warn("ingest: a fork could not be noted: %s", err->text);
+}
+
+/* Counted in the database too, so that the host's page can say it. */
+static void note_fork(struct ingest *in, const struct stream *s)
+{
+	const struct db_param params[] = {P_I64(s->host_id), P_UUID(s->id)};
+
+	in->stats.forks++;
+	db_query(in->db, DB_INGEST, &Q_STREAM_FORKED, params, ARRAY_LEN(params), OPEN_MS, NULL,
+		 on_fork_noted, NULL);
+}
+
 /* True when it was answered: known before, a gap, a fork, or wrong; or when it waits for the
  * marks to be read again. */
 static bool settle(struct ingest *in, struct post *p)
@@ -293,7 +332,7 @@ static bool settle(struct ingest *in, struct post *p)
 				return true;
 			(void)err_set(&err, ERR_CONFLICT,
 				      "record %" PRIu64 " was stored with other bytes", p->last);
-			in->stats.forks++;
+			note_fork(in, s);
 		}
 		in->stats.duplicates += !err.code;
 		post_finish(in, p, err.code ? &err : NULL);
@@ -344,7 +383,8 @@ struct post *ingest_next_post(struct ingest *in, struct stream *s)
 		if ((err.code == ERR_CONFLICT || err.code == ERR_NOT_FOUND) && look_again(in, p))
 			continue;
 		in->stats.wrong += err.code == ERR_INVALID;
-		in->stats.forks += err.code == ERR_CONFLICT;
+		if (err.code == ERR_CONFLICT)
+			note_fork(in, s);
 		in->stats.gaps += err.code == ERR_NOT_FOUND;
 		post_finish(in, p, &err);
 	}
@@ -522,6 +562,28 @@ void ingest_free(struct ingest *in)
 	}
 	free(in->buckets);
 	free(in);
+}
+
+void ingest_note_failure(struct ingest *in, const struct err *err)
+{
+	if (err->code != ERR_BUSY && err->code != ERR_DB && err->code != ERR_TIMEOUT)
+		return;
+	in->failed_ns = clock_monotonic_ns();
+	if (!in->failing_since_ns) {
+		in->failing_since_ns = in->failed_ns;
+		log_error("ingest: records are not stored, agents keep them: %s", err->text);
+	}
+	(void)snprintf(in->failure, sizeof(in->failure), "%s", err->text);
+}
+
+const char *ingest_problem(const struct ingest *in)
+{
+	int64_t now = clock_monotonic_ns();
+
+	if (!in->failing_since_ns || now - in->failing_since_ns < PROBLEM_AFTER_NS ||
+	    now - in->failed_ns > RETRY_AFTER_MAX_S * NS_PER_SEC)
+		return NULL;
+	return in->failure;
 }
 
 struct ingest_stats ingest_stats(const struct ingest *in)

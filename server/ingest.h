@@ -32,6 +32,9 @@ struct ingest_stats {
 	uint64_t duplicates, gaps, forks, wrong, refused;
 };
 struct ingest_stats ingest_stats(const struct ingest *in);
+/* Why nothing has been stored for a while although agents deliver (a full disk); NULL: all is
+ * well. */
+const char *ingest_problem(const struct ingest *in);
 
 /* Routes. */
 enum step api_ingest(struct request *req);

@@ -123,6 +123,9 @@ static void stored(struct ingest *in, struct post *p)
 	s->next_seq = p->batch.last + 1;
 	s->has_crc = p->batch.has_crc;
 	s->last_crc = p->batch.last_crc;
+	if (in->failing_since_ns)
+		log_info("ingest: records are stored again");
+	in->failing_since_ns = 0;
 	in->stats.stored_posts++;
 	in->stats.stored_records_bytes += p->bytes;
 	in->stats.stored_samples += p->batch.samples;
@@ -133,8 +136,8 @@ static void stored(struct ingest *in, struct post *p)
 /* One post of a failed group. */
 static void failed(struct ingest *in, struct post *p, bool was_alone, const struct err *err)
 {
-	bool split =
-		err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND || err->code == ERR_INVALID;
+	bool split = err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND ||
+		     err->code == ERR_INVALID || err->code == ERR_LOCKED;
 
 	if (!p->req) {
 		post_finish(in, p, err); /* nobody waits any more */
@@ -144,7 +147,7 @@ static void failed(struct ingest *in, struct post *p, bool was_alone, const stru
 		p->alone = true;
 		return;
 	}
-	if (split && err->code != ERR_INVALID) {
+	if (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND) {
 		ingest_reopen(in, p->stream); /* the marks moved: look again */
 		return;
 	}
@@ -160,6 +163,8 @@ static void on_group(void *ctx, const struct db_result *res, const struct err *e
 
 	(void)res;
 	in->group = NULL;
+	if (err)
+		ingest_note_failure(in, err);
 	if (err && !alone) {
 		in->stats.groups_split++;
 		log_info("ingest: a group of %zu posts failed: %s", g->n, err->text);

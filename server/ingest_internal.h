@@ -47,6 +47,8 @@ struct ingest {
 	size_t ring_len;
 	struct group *group; /* in flight */
 	struct ingest_stats stats;
+	int64_t failing_since_ns, failed_ns; /* monotonic; since 0: the last group was stored */
+	char failure[500];
 	void (*on_stored)(void *ctx, int64_t host_id);
 	void *ctx;
 };
@@ -59,6 +61,9 @@ void post_finish(struct ingest *in, struct post *p, const struct err *err);
 struct post *ingest_next_post(struct ingest *in, struct stream *s);
 /* The marks are doubtful: read them again before the next post. */
 void ingest_reopen(struct ingest *in, struct stream *s);
+
+/* The database did not take what it was given, for a reason that is not one post's. */
+void ingest_note_failure(struct ingest *in, const struct err *err);
 
 /* ---- ingest_group.c ---- */
 /* Sends the next group, if none is in flight and there is something. */

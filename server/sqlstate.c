@@ -35,7 +35,9 @@ int sqlstate_err_code(const char *state)
 	case SQLSTATE_READ_ONLY:
 		return ERR_BUSY;
 	case SQLSTATE_OVERLOAD:
-		return state && strncmp(state, "57014", 5) == 0 ? ERR_TIMEOUT : ERR_BUSY;
+		return strncmp(state, "57014", 5) == 0	 ? ERR_TIMEOUT
+		       : strncmp(state, "55P03", 5) == 0 ? ERR_LOCKED
+							 : ERR_BUSY;
 	case SQLSTATE_DATA:
 		return ERR_INVALID;
 	case SQLSTATE_CONFLICT:

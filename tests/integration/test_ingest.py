@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 
+import psycopg2
 import pytest
 
 import records as rec
@@ -69,7 +70,7 @@ def test_declared_gap(server, batch):
     assert mark(server)[0][2] == "77"
 
 
-def test_fork(server, batch, tmp_path):
+def test_F27_same_number_other_bytes(server, batch, tmp_path):
     other = rec.recgen(tmp_path / "other", seconds=8, seed=2)
     rec.post(server, STREAM, batch[:3])
     answer = rec.post(server, STREAM, other[:3])
@@ -77,6 +78,8 @@ def test_fork(server, batch, tmp_path):
     answer = rec.post(server, STREAM, other[:5])
     assert answer.status == 409 and answer.json()["fork"] is True
     assert next_seq(server) == 4
+    wait_until("the forks are counted", lambda: server.sql(
+        "select forks from rigstat.ingest_stream") == [["2"]])
     assert rec.post(server, STREAM, batch).status == 200
 
 
@@ -220,7 +223,7 @@ def test_bad_post_does_not_spoil_the_group(server, tmp_path):
     assert answer.status == 409 and answer.json()["expected"] == 2
 
 
-def test_database_outage_stores_once(server, tmp_path):
+def test_F3_database_outage_stores_once(server, tmp_path):
     """PostgreSQL is killed again and again under the posts: 503, then everything is there once."""
     batch = rec.recgen(tmp_path / "r", seconds=60)
     stop = threading.Event()
@@ -253,6 +256,38 @@ def test_database_outage_stores_once(server, tmp_path):
     assert mark(server)[0][1] == str(sum(r.samples for r in batch))
     wait_until("packed", lambda: server.sql("select count(*) from rigstat.record_staging") == [["0"]], 60)
     assert server.sql("select state, samples from rigstat.run") == [["ok", str(sum(r.samples for r in batch))]]
+
+
+def test_F7_locked_mark_of_another_stream(server, tmp_path):
+    """A stream that shares a transaction with one whose mark is locked does not pay for it."""
+    a = rec.recgen(tmp_path / "a", host="a", seconds=6)
+    b = rec.recgen(tmp_path / "b", host="b", seconds=6, seed=2)
+    sa, sb, answers = "a" * 32, "b" * 32, {}
+    assert rec.post(server, sa, a[:2], host="a").status == 200
+    assert rec.post(server, sb, b[:2], host="b").status == 200
+
+    def send(name, stream, recs, host):
+        answers[name] = rec.post(server, stream, recs, host=host)
+
+    db = psycopg2.connect(host=server.socket_dir, user="rigstat", dbname="rigstat")
+    with db.cursor() as c:
+        c.execute("select 1 from rigstat.ingest_stream where stream_id = %s for update", (sa,))
+        threads = [threading.Thread(target=send, args=("first", sa, a[2:4], "a"))]
+        threads[0].start()
+        wait_until("it waits for the lock", lambda: server.sql(
+            "select 1 from pg_stat_activity where wait_event_type = 'Lock'"))
+        # Both of these wait for the first one's transaction and then share the next.
+        for args in (("again", sa, a[2:4], "a"), ("other", sb, b[2:4], "b")):
+            threads.append(threading.Thread(target=send, args=args))
+            threads[-1].start()
+        for t in threads:
+            t.join()
+    db.close()
+    assert answers["other"].json()["next_seq"] == 5
+    for name in ("first", "again"):
+        assert answers[name].status == 503 and int(answers[name].headers["Retry-After"]) >= 2
+    assert server.metrics()["rigstat_ingest_groups_split_total"] >= 1
+    assert rec.post(server, sa, a[2:4], host="a").json()["next_seq"] == 5
 
 
 def test_missing_partition_is_not_the_agents_fault(server, batch):

@@ -241,6 +241,7 @@ static void test_sqlstates(void **state)
 	assert_int_equal(sqlstate_err_code("RS403"), ERR_PERM);
 	assert_int_equal(sqlstate_act("42P01"), SQLSTATE_BUG);
 	assert_int_equal(sqlstate_err_code("57014"), ERR_TIMEOUT);
+	assert_int_equal(sqlstate_err_code("55P03"), ERR_LOCKED);
 	assert_int_equal(sqlstate_err_code("42P01"), ERR_DB);
 	assert_int_equal(sqlstate_err_code("22003"), ERR_INVALID);
 	assert_int_equal(sqlstate_err_code("40001"), ERR_BUSY);
