@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Part of ./dev: `test`. Every part leaves a JUnit file; the closing line is their sum.
 
-default_parts=(lint unit fuzz integration blame web)
+default_parts=(lint unit fuzz integration lab blame web)
 demand_parts=(tsan faults attacks qemu)
 
 part_lint() {
@@ -35,6 +35,7 @@ run_pytest() { # name path...
 }
 
 part_integration() { run_pytest integration tests/integration; }
+part_lab() { run_pytest lab tests/faults -m quick; }
 part_faults() { run_pytest faults tests/faults; }
 part_attacks() { run_pytest attacks tests/attacks; }
 part_qemu() {

@@ -46,13 +46,16 @@ class Reply:
 class Server:
     """One rigstat-server process; start() after stop() or kill() uses the same data."""
 
-    def __init__(self, directory, args=None, listen="127.0.0.1:0", embedded=True):
+    def __init__(self, directory, args=None, listen="127.0.0.1:0", embedded=True, prefix=(),
+                 token=None):
         self.dir = pathlib.Path(directory)
         self.data = self.dir / "db"
         self.log_path = self.dir / "server.log"
         self.args = list(args or [])
         self.listen = listen
         self.embedded = embedded
+        self.prefix = list(prefix)  # a command that runs it, such as ip netns exec NAME
+        self.token = token
         self.process = None
         self.address = None
         self.reports = []
@@ -63,7 +66,7 @@ class Server:
         offset = self.log_path.stat().st_size if self.log_path.exists() else 0
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [str(SERVER), "serve", "--listen", self.listen, *options, *self.args],
+                [*self.prefix, str(SERVER), "serve", "--listen", self.listen, *options, *self.args],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
         if ready:
             wait_until("the server listens", lambda: self._read_address(offset), 60)
@@ -98,8 +101,10 @@ class Server:
 
     def request(self, method, path, body=None, headers=None, timeout=30):
         connection = http.client.HTTPConnection(self.address, timeout=timeout)
+        headers = {"Authorization": f"Bearer {self.token}", **(headers or {})} if self.token \
+            else headers or {}
         try:
-            connection.request(method, path, body=body, headers=headers or {})
+            connection.request(method, path, body=body, headers=headers)
             return Reply(connection.getresponse())
         finally:
             connection.close()

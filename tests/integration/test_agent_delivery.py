@@ -40,7 +40,7 @@ def test_streams_while_it_measures(tmp_path, peer):
     assert {h["X-Rigstat-Host"] for _, path, h, _ in peer.requests if "/ingest" in path} == {"box"}
 
 
-def test_agent_killed_in_the_middle(tmp_path, peer):
+def test_F1_agent_killed_in_the_middle(tmp_path, peer):
     """Nothing acknowledged is lost, nothing is doubled, and the next start ends the run."""
     uids = []
     for _ in range(3):
@@ -99,7 +99,7 @@ def answer(status, obj, headers=()):
     return act
 
 
-def test_hostile_answers(tmp_path, peer):
+def test_F22_hostile_answers(tmp_path, peer):
     """A huge answer, a redirect, a closed connection, rubbish, a 200 without next_seq."""
     trap = socket.create_server(("127.0.0.1", 0))
     trap.settimeout(0.2)
@@ -182,7 +182,7 @@ def test_one_refused_record(tmp_path, peer):
     assert gap["samples"] == third.samples > 0
 
 
-def test_server_lost_its_last_commits(tmp_path, peer):
+def test_F5_server_lost_its_last_commits(tmp_path, peer):
     with running(start(tmp_path, peer)) as agent:
         peer.wait(lambda: len(peer.records_unlocked()) >= 4)
         with peer.lock:
@@ -195,7 +195,7 @@ def test_server_lost_its_last_commits(tmp_path, peer):
     assert not items(peer.records(), "gap")
 
 
-def test_second_daemon_refuses(tmp_path, peer):
+def test_F28_second_daemon_refuses(tmp_path, peer):
     with running(start(tmp_path, peer)) as agent:
         agent.wait_text("delivering to")
         second = start(tmp_path, peer)
@@ -267,7 +267,7 @@ time.sleep(60)
 """
 
 
-def test_full_disk(tmp_path, peer):
+def test_F8_full_disk(tmp_path, peer):
     """A file system that fills up under the agent: it goes on in memory and delivers from there."""
     spool = tmp_path / "spool"
     spool.mkdir()
@@ -293,7 +293,7 @@ def test_full_disk(tmp_path, peer):
         subprocess.run(["umount", str(spool)], check=True)
 
 
-def test_read_only_spool(tmp_path, peer):
+def test_F10_read_only_spool(tmp_path, peer):
     spool = tmp_path / "spool"
     spool.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", str(spool)], check=True)
@@ -307,7 +307,7 @@ def test_read_only_spool(tmp_path, peer):
         subprocess.run(["umount", str(spool)], check=True)
 
 
-def test_killed_at_random_moments(tmp_path, peer):
+def test_F1_killed_at_random_moments(tmp_path, peer):
     """Twelve lives of random length; every number of every stream arrives once."""
     rng = random.Random(7)
     for _ in range(12):

@@ -96,7 +96,7 @@ def test_one_life(server, tmp_path):
     assert [h["name"] for h in hosts] == ["box-1"]
 
 
-def test_agent_killed_again_and_again(server, tmp_path):
+def test_F1_agent_killed_again_and_again(server, tmp_path):
     for life in (1.3, 0.4, 2.2, 0.1):
         with running(start(tmp_path, server.address)) as agent:
             time.sleep(life + 0.5)
@@ -118,7 +118,7 @@ def test_agent_killed_again_and_again(server, tmp_path):
     assert check_counts(server, agent.spool) == len(states) - states.count("running") >= 3
 
 
-def test_server_killed_again_and_again(make_server, tmp_path):
+def test_F2_server_killed_again_and_again(make_server, tmp_path):
     server = make_server(listen=f"127.0.0.1:{free_port()}").start()
     with running(start(tmp_path, server.address, "--interval", "200ms")) as agent:
         for pause in (1.5, 0.7, 1.1):
