@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "agent/assignment.h"
+#include "agent/boot_plan.h"
+#include "agent/child.h"
 #include "agent/facts.h"
-#include "agent/run_logs.h"
 #include "agent/serverlink.h"
-#include "agent/workload.h"
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/ini.h"
@@ -27,9 +26,6 @@
 #define REPORT_EVERY_MS	  5000
 #define REST_MIN_MS	  1000
 #define REST_MAX_MS	  60000
-#define GRACE_NS	  (60 * NS_PER_SEC) /* for the child to end its run and put settings back */
-#define LOG_BYTES_MAX	  (1u << 20)
-#define LOGS_KEPT	  500
 #define TEXT_MAX	  1500
 #define TAIL_LINES	  25
 #define PLANS_KEPT_S	  (30 * 86400) /* of experiments that were never finished */
@@ -144,13 +140,6 @@ static int prepare_plan(struct assignments *a, const struct assignment *as, stru
 
 /* ---- the child ---- */
 
-static char *log_path(const struct assignments *a)
-{
-	if (a->dry)
-		return xasprintf("%s/logs/dry-run-%lld.log", a->conf->spool_dir, (long long)a->id);
-	return xasprintf("%s/logs/assignment-%lld.log", a->conf->spool_dir, (long long)a->id);
-}
-
 static void end_with(struct assignments *a, const char *outcome, const char *text)
 {
 	a->outcome = outcome;
@@ -241,52 +230,21 @@ static void on_end_of_child(void *user)
 		end_with(a, outcome_of(a), essence(a, &tail));
 }
 
-/* argv of the child: this program, "run", the daemon's options, the assignment. */
-static char **child_argv(const struct assignments *a, const char *self, char *const *args)
-{
-	size_t n = 0, options = 0, more = 0;
-	char **argv;
-
-	while (a->options[options])
-		options++;
-	while (args[more])
-		more++;
-	argv = xcalloc(options + more + 4, sizeof(*argv));
-	argv[n++] = xstrdup(self);
-	argv[n++] = xstrdup("run");
-	for (size_t i = 0; i < options; i++)
-		argv[n++] = xstrdup(a->options[i]);
-	for (size_t i = 0; i < more; i++)
-		argv[n++] = xstrdup(args[i]);
-	if (!a->dry)
-		argv[n] = xasprintf("--plan-file=%s", a->plan_path);
-	return argv;
-}
-
 static int start_child(struct assignments *a, char *const *args, struct err *reterr)
 {
-	CLEANUP(freep) char *logs = xasprintf("%s/logs", a->conf->spool_dir);
-	CLEANUP(freep) char *path = log_path(a);
-	CLEANUP(words_freep) char **argv = NULL;
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int rc = run_logs_prepare(logs, LOGS_KEPT, reterr);
-	cpu_set_t all;
+	CLEANUP(freep)
+	char *log = xasprintf("%s-%lld.log", a->dry ? "dry-run" : "assignment", (long long)a->id);
+	CLEANUP(freep) char *plan = xasprintf("--plan-file=%s", a->plan_path);
+	CLEANUP(freep) char **all = NULL;
+	size_t n = 0;
 
-	if (rc)
-		return rc;
-	memset(&all, 0xff, sizeof(all)); /* not the housekeeping CPUs that we run on */
-	if (n < 0)
-		return err_errno(reterr, errno, "cannot find our own program");
-	self[n] = '\0';
-	argv = child_argv(a, self, args);
-	return workload_start(a->loop,
-			      &(struct workload_conf){.argv = argv,
-						      .cpus = &all,
-						      .log_path = path,
-						      .log_bytes_max = LOG_BYTES_MAX,
-						      .grace_ns = GRACE_NS},
-			      on_exit_of_child, on_end_of_child, a, &a->child, reterr);
+	while (args[n])
+		n++;
+	all = xcalloc(n + 2, sizeof(*all));
+	memcpy(all, args, n * sizeof(*all));
+	all[n] = a->dry ? NULL : plan;
+	return child_start(a->loop, a->conf, a->options, all, log, on_exit_of_child,
+			   on_end_of_child, a, &a->child, reterr);
 }
 
 static void carry_out(struct assignments *a, const struct assignment *as)
@@ -350,7 +308,7 @@ static void on_assignment(void *user, const struct http_answer *answer)
 
 static void ask(struct assignments *a)
 {
-	if (a->hold) {
+	if (a->hold || boot_plan_exists(a->conf->spool_dir)) { /* one experiment at a time */
 		rest(a, A_RESTING, REST_MIN_MS);
 		return;
 	}

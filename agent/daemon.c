@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "agent/assignments.h"
+#include "agent/resume.h"
 #include "agent/command.h"
 #include "agent/delivery.h"
 #include "agent/heartbeat.h"
@@ -35,6 +36,7 @@ struct daemon {
 	struct agent_conf conf;
 	struct spool *spool;
 	struct delivery *delivery;
+	struct resume *resume;
 	struct assignments *assignments; /* NULL: no server, or not wanted */
 	struct heartbeat *heartbeat;	 /* NULL: no server */
 	char *const *options;
@@ -253,6 +255,7 @@ static void stop(struct daemon *d)
 	uv_close((uv_handle_t *)&d->tick, NULL);
 	stop_signals(d);
 	assignments_close(TAKE(d->assignments));
+	resume_close(TAKE(d->resume));
 	heartbeat_close(TAKE(d->heartbeat));
 	delivery_close(TAKE(d->delivery));
 }
@@ -322,6 +325,8 @@ static int open_parts(struct daemon *d, struct err *reterr)
 		r = delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
 	if (!r && d->conf.experiments)
 		r = assignments_open(&d->loop, &d->conf, d->options, &d->assignments, reterr);
+	if (!r)
+		resume_open(&d->loop, &d->conf, d->options, &d->resume);
 	if (!r)
 		r = heartbeat_open(&d->loop, &hc, &d->heartbeat, reterr);
 	return r;

@@ -174,6 +174,32 @@ int design_set_tune(struct design *d, const char *text, struct err *reterr)
 	return 0;
 }
 
+int design_set_boot(struct design *d, const char *text, struct err *reterr)
+{
+	struct factor *f, first;
+
+	if (design_has_boots(d))
+		return err_set(reterr, ERR_CONFLICT,
+			       "boot '%.60s': one factor is fixed at boot already; let one tunable "
+			       "name the combinations",
+			       text);
+	if (design_set_tune(d, text, reterr))
+		return reterr->code;
+	for (f = d->factors;
+	     strncmp(f->name, text, strlen(f->name)) != 0 || text[strlen(f->name)] != '=';)
+		f++;
+	first = *f;
+	first.boot = true;
+	memmove(d->factors + 1, d->factors, (size_t)(f - d->factors) * sizeof(*f));
+	d->factors[0] = first;
+	return 0;
+}
+
+bool design_has_boots(const struct design *d)
+{
+	return d->factors_len && d->factors[0].boot;
+}
+
 /* ---- order ---- */
 
 int design_parse_order(const char *name, enum design_order *ret, struct err *reterr)
@@ -225,17 +251,61 @@ static void shuffle(uint64_t *state, struct design_run *runs, size_t n)
 	}
 }
 
-static void make_block(const struct design *d, uint32_t block, struct design_run *runs,
-		       uint64_t *random)
+static void make_block(enum design_order order, uint32_t cells, uint32_t block,
+		       struct design_run *runs, uint64_t *random)
 {
-	bool reverse = d->order == ORDER_ABBA && block % 2;
+	bool reverse = order == ORDER_ABBA && block % 2;
 
-	for (uint32_t i = 0; i < d->cells; i++)
-		runs[i].cell = reverse ? d->cells - 1 - i : i;
-	if (d->order == ORDER_RANDOM)
-		shuffle(random, runs, d->cells);
-	for (uint32_t i = 0; i < d->cells; i++)
+	for (uint32_t i = 0; i < cells; i++)
+		runs[i].cell = reverse ? cells - 1 - i : i;
+	if (order == ORDER_RANDOM)
+		shuffle(random, runs, cells);
+	for (uint32_t i = 0; i < cells; i++)
 		runs[i].block = block + 1;
+}
+
+/* `cells` times `repeats` runs. */
+static void make_sequence(enum design_order order, uint32_t cells, uint32_t repeats,
+			  struct design_run *runs, uint64_t *random)
+{
+	for (uint32_t i = 0; i < repeats && order != ORDER_SEQUENTIAL; i++)
+		make_block(order, cells, i, runs + (size_t)i * cells, random);
+	for (uint32_t i = 0; i < cells * repeats && order == ORDER_SEQUENTIAL; i++)
+		runs[i].cell = i / repeats;
+}
+
+/* Boots in the design's order, and in each of them the other factors' cells. The block is that of
+ * the boots: a level is compared with its neighbour's boot. */
+static void make_boots(struct design *d, uint64_t *random)
+{
+	uint32_t levels = (uint32_t)d->factors[0].levels_len, inner = d->cells / levels;
+	CLEANUP(freep)
+	struct design_run *boots = xcalloc((size_t)levels * d->boots, sizeof(*boots));
+
+	make_sequence(d->order, levels, d->boots, boots, random);
+	for (uint32_t b = 0; b < levels * d->boots; b++) {
+		struct design_run *runs = d->runs + (size_t)b * inner * d->runs_per_boot;
+
+		make_sequence(d->order, inner, d->runs_per_boot, runs, random);
+		for (uint32_t i = 0; i < inner * d->runs_per_boot; i++) {
+			runs[i].cell += boots[b].cell * inner;
+			runs[i].block = boots[b].block;
+			runs[i].boot = b + 1;
+		}
+	}
+}
+
+uint32_t design_boots(const struct design *d)
+{
+	return d->runs_len ? d->runs[d->runs_len - 1].boot : 0;
+}
+
+void design_runs_of_boot(const struct design *d, uint32_t boot, size_t *ret_first, size_t *ret_end)
+{
+	size_t each = d->runs_len / design_boots(d);
+
+	*ret_first = (boot - 1) * each;
+	*ret_end = boot * each;
 }
 
 static int count_cells(struct design *d, struct err *reterr)
@@ -257,20 +327,22 @@ static int count_cells(struct design *d, struct err *reterr)
 int design_make(struct design *d, struct err *reterr)
 {
 	uint64_t random = d->seed;
-	int rc = count_cells(d, reterr);
+	int rc;
 
+	if (design_has_boots(d) && d->boots <= RUNS_MAX && d->runs_per_boot <= RUNS_MAX / d->boots)
+		d->runs_per_cell = d->boots * d->runs_per_boot;
+	rc = count_cells(d, reterr);
 	if (rc)
 		return rc;
 	free(d->runs);
 	d->runs_len = (size_t)d->cells * d->runs_per_cell;
 	d->runs = xcalloc(d->runs_len, sizeof(*d->runs));
-	for (uint32_t i = 0; i < d->runs_per_cell && d->order != ORDER_SEQUENTIAL; i++)
-		make_block(d, i, d->runs + (size_t)i * d->cells, &random);
-	for (size_t i = 0; i < d->runs_len; i++) {
+	if (design_has_boots(d))
+		make_boots(d, &random);
+	else
+		make_sequence(d->order, d->cells, d->runs_per_cell, d->runs, &random);
+	for (size_t i = 0; i < d->runs_len; i++)
 		d->runs[i].order = (uint32_t)i + 1;
-		if (d->order == ORDER_SEQUENTIAL)
-			d->runs[i].cell = (uint32_t)i / d->runs_per_cell;
-	}
 	return 0;
 }
 

@@ -6,7 +6,10 @@
  *   alternate   A B | A B | A B      every block in the same order
  *   abba        A B | B A | A B      every second block reversed: a linear drift cancels
  *   random      A B | B A | B A      shuffled inside each block, from the seed
- *   sequential  A A A B B B          no blocks: drift and effect cannot be told apart */
+ *   sequential  A A A B B B          no blocks: drift and effect cannot be told apart
+ *
+ * A factor that is fixed at boot orders the boots: each block is one boot of each of its levels,
+ * and in every boot the cells of the other factors are run, runs_per_boot times. */
 #pragma once
 
 #include "common/err.h"
@@ -19,19 +22,22 @@ struct factor {
 	char **levels;
 	size_t levels_len;
 	char *tune; /* path, sysctl or tunable that it sets; NULL: a label only */
+	bool boot;  /* the tunable is set by a boot */
 };
 
 struct design_run {
 	uint32_t cell;	/* from 0 */
 	uint32_t order; /* position in the sequence, from 1 */
 	uint32_t block; /* from 1; 0: the order has no blocks */
+	uint32_t boot;	/* from 1: in which boot; 0: the design has none */
 };
 
 struct design {
 	struct factor *factors;
 	size_t factors_len, factors_cap;
 	enum design_order order;
-	uint32_t runs_per_cell;
+	uint32_t runs_per_cell;	       /* with boots: made of the next two */
+	uint32_t boots, runs_per_boot; /* of each level; only with a boot factor, which is first */
 	uint64_t seed;
 	uint32_t cells; /* by design_make */
 	struct design_run *runs;
@@ -42,6 +48,12 @@ struct design {
 int design_add_factor(struct design *d, const char *text, struct err *reterr) MUSTCHECK;
 /* "rq_affinity=/sys/block/vda/queue/rq_affinity" for a factor that is there already. */
 int design_set_tune(struct design *d, const char *text, struct err *reterr) MUSTCHECK;
+/* "kernel=TUNABLE" for a factor that is there already: it is fixed at boot and comes first. */
+int design_set_boot(struct design *d, const char *text, struct err *reterr) MUSTCHECK;
+bool design_has_boots(const struct design *d);
+/* How many boots there are in all, and the runs of one of them (from 1): [*ret_first, *ret_end). */
+uint32_t design_boots(const struct design *d);
+void design_runs_of_boot(const struct design *d, uint32_t boot, size_t *ret_first, size_t *ret_end);
 int design_parse_order(const char *name, enum design_order *ret, struct err *reterr) MUSTCHECK;
 const char *design_order_name(enum design_order order);
 /* Fills cells and runs from the rest. At most 1,000 cells and 100,000 runs. */

@@ -100,8 +100,10 @@ static int apply_settings(struct experiment *x, struct err *reterr)
 	const struct design *d = &x->conf->design;
 	int rc = 0;
 
+	if (x->conf->unfit)
+		return err_set(reterr, ERR_CONFLICT, "%s", x->conf->unfit);
 	for (size_t i = 0; !rc && i < d->factors_len; i++)
-		if (d->factors[i].tune)
+		if (d->factors[i].tune && !d->factors[i].boot)
 			rc = tunable_set(x->tunables, d->factors[i].name,
 					 design_level(d, present(x)->cell, i), reterr);
 	return rc;
@@ -114,7 +116,8 @@ static void verify_settings(struct experiment *x)
 	struct err err;
 
 	for (size_t i = 0; i < d->factors_len; i++) {
-		if (!d->factors[i].tune || !tunable_verify(x->tunables, d->factors[i].name, &err))
+		if (!d->factors[i].tune || d->factors[i].boot || x->conf->unfit ||
+		    !tunable_verify(x->tunables, d->factors[i].name, &err))
 			continue;
 		session_mark(x->parts->session, "tunable-changed", "%s", err.text);
 		set_fault(x, err.text);
@@ -144,16 +147,21 @@ static void restore_settings(struct experiment *x)
 	tunable_close(TAKE(x->tunables));
 }
 
+static size_t runs_end(const struct experiment_conf *conf)
+{
+	return conf->end ? conf->end : conf->design.runs_len;
+}
+
 /* The next run that was not done by an earlier process. */
 static void find_next(struct experiment *x)
 {
-	const struct design *d = &x->conf->design;
+	size_t end = runs_end(x->conf);
 
-	while (x->index < d->runs_len && planlog_is_done(x->parts->planlog, present(x)->order))
+	while (x->index < end && planlog_is_done(x->parts->planlog, present(x)->order))
 		x->index++;
 	x->tries = 1;
 	x->attempt = 1;
-	if (x->index < d->runs_len)
+	if (x->index < end)
 		x->attempt += planlog_attempts(x->parts->planlog, present(x)->order);
 }
 
@@ -334,7 +342,8 @@ static void begin_run(struct experiment *x)
 	if (!rc)
 		return;
 	set_fault(x, err.text);
-	give_up(x, &err);
+	if (!x->conf->unfit)
+		give_up(x, &err);
 	end_window(x, "stopped");
 }
 
@@ -491,11 +500,13 @@ static void after_run(struct experiment *x)
 	if (x->workload)
 		workload_close(TAKE(x->workload));
 	set_quiet(x, false);
-	if (!ok && x->tries <= x->conf->retries && !x->stop) {
+	if (!ok && x->tries <= x->conf->retries && !x->stop && !x->conf->unfit) {
 		x->attempt++;
 		x->tries++;
 	} else {
-		x->stop |= !ok && x->conf->stop_on_failure;
+		x->stop |= !ok && x->conf->stop_on_failure && !x->conf->unfit;
+		if (x->conf->run_done && !x->run_aborted)
+			x->stop |= !x->conf->run_done(x->conf->run_done_user, x->index, ok);
 		x->index++;
 		find_next(x);
 	}
@@ -541,7 +552,7 @@ static void finish(struct experiment *x)
 
 static void next_run(struct experiment *x)
 {
-	bool over = x->index == x->conf->design.runs_len;
+	bool over = x->index == runs_end(x->conf);
 
 	x->result->paused = x->pause && !over && !x->stop;
 	if (x->stop || over || x->pause)
@@ -620,6 +631,7 @@ static void on_signal(uv_signal_t *handle, int signum)
 	if (x->state == S_CLOSING)
 		return;
 	x->stop = x->result->interrupted = true;
+	x->result->signal = signum;
 	progress_note(x->parts->progress, "%s: ending%s", strsignal(signum),
 		      again ? " at once" : "; once more to end at once");
 	if (x->state == S_WARMUP || x->state == S_MEASURED) {
@@ -678,8 +690,11 @@ static void open_loop(struct experiment *x)
 int experiment_run(const struct experiment_conf *conf, const struct experiment_parts *parts,
 		   struct experiment_result *ret, struct err *reterr)
 {
-	struct experiment x = {
-		.conf = conf, .parts = parts, .result = ret, .tunables = parts->tunables};
+	struct experiment x = {.conf = conf,
+			       .parts = parts,
+			       .result = ret,
+			       .tunables = parts->tunables,
+			       .index = conf->first};
 	int64_t began_ns = clock_monotonic_ns();
 	int rc;
 

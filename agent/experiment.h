@@ -27,6 +27,12 @@ struct experiment_conf {
 	int64_t grace_ns;	   /* from TERM to KILL */
 	int64_t drain_ns;	   /* how long to wait for the server at the end */
 	cpu_set_t cpus;		   /* that the workload may use: those that we were started with */
+
+	/* Boots: the runs of one of them only. */
+	size_t first, end; /* of the design's runs; end 0: all */
+	const char *unfit; /* why these runs cannot be made: they are filed as failed */
+	bool (*run_done)(void *user, size_t index, bool ok); /* false: no further run */
+	void *run_done_user;
 	struct tunable_conf tunable;
 };
 
@@ -54,6 +60,7 @@ struct experiment_result {
 	uint32_t failed, aborted;
 	uint32_t earlier_ok, earlier_failed; /* of the same plan, by earlier processes */
 	bool interrupted;		     /* by a signal */
+	int signal;			     /* which */
 	bool paused;			     /* runs are left, to be done by a later process */
 	bool delivered;			     /* the server has everything */
 	uint64_t left;			     /* records in the spool */
@@ -82,6 +89,9 @@ const char *experiment_fault(const struct workload_result *r, char *buf);
 void experiment_put_selector(const struct experiment_conf *conf, uint32_t cell, struct strbuf *out);
 /* The plan, for --dry-run and the head of a run. */
 void experiment_put_plan(const struct experiment_conf *conf, bool every_run, struct strbuf *out);
+/* The command and link that compare; nothing with a single cell. */
+void experiment_put_comparison(const struct experiment_conf *conf, const char *server,
+			       struct strbuf *out);
 /* The summary with the command and link that compare. `server` may be NULL. */
 void experiment_put_summary(const struct experiment_conf *conf, const struct experiment_result *r,
 			    const char *server, const char *spool_dir, struct strbuf *out);

@@ -195,7 +195,9 @@ static void put_factor_line(const struct factor *f, struct strbuf *out)
 	strbuf_printf(out, "  %s:", f->name);
 	for (size_t i = 0; i < f->levels_len; i++)
 		strbuf_printf(out, "%s %s", i ? "," : "", f->levels[i]);
-	if (f->tune)
+	if (f->boot)
+		strbuf_printf(out, "  (a boot into %s each time)\n", f->tune);
+	else if (f->tune)
 		strbuf_printf(out, "  (sets %s)\n", f->tune);
 	else
 		strbuf_printf(out, "  (a label: nothing is set; the workload sees $%s)\n", env);
@@ -241,6 +243,8 @@ void experiment_put_plan(const struct experiment_conf *conf, bool every_run, str
 	if (d->cells > 1)
 		strbuf_printf(out, " (%u in each of %u cells, %s)", d->runs_per_cell, d->cells,
 			      design_order_name(d->order));
+	if (design_has_boots(d))
+		strbuf_printf(out, ", %u boots", design_boots(d));
 	strbuf_putc(out, '\n');
 	for (size_t i = 0; i < d->factors_len; i++)
 		put_factor_line(&d->factors[i], out);
@@ -252,6 +256,8 @@ void experiment_put_plan(const struct experiment_conf *conf, bool every_run, str
 	put_order(d, out);
 	for (size_t i = 0; every_run && i < d->runs_len; i++) {
 		strbuf_printf(out, "  run %u/%zu  ", d->runs[i].order, d->runs_len);
+		if (d->runs[i].boot)
+			strbuf_printf(out, "boot %u  ", d->runs[i].boot);
 		if (d->runs[i].block)
 			strbuf_printf(out, "block %u  ", d->runs[i].block);
 		design_put_cell(d, d->runs[i].cell, out);
@@ -300,6 +306,15 @@ static void put_cell_row(const struct experiment_conf *c, const struct experimen
 		      median(r, cell, offsetof(struct run_result, max_ns), max, sizeof(max)));
 }
 
+/* Of a boot only the cells that were run in it are shown. */
+static bool has_runs(const struct experiment_result *r, uint32_t cell)
+{
+	for (size_t i = 0; i < r->len; i++)
+		if (r->runs[i].cell == cell)
+			return true;
+	return false;
+}
+
 static void put_delivery(const struct experiment_result *r, const char *server,
 			 const char *spool_dir, struct strbuf *out)
 {
@@ -319,10 +334,13 @@ static void put_delivery(const struct experiment_result *r, const char *server,
 			      *r->problem ? r->problem : "the server was too slow");
 }
 
-static void put_comparison(const struct experiment_conf *c, const char *server, struct strbuf *out)
+void experiment_put_comparison(const struct experiment_conf *c, const char *server,
+			       struct strbuf *out)
 {
 	CLEANUP(strbuf_done) struct strbuf link = {0};
 
+	if (c->design.cells < 2)
+		return;
 	strbuf_puts(out, "Compare:\n  rigstat compare --server ");
 	strbuf_puts(out, server);
 	strbuf_printf(&link, "%s/compare", server);
@@ -347,8 +365,14 @@ void experiment_put_summary(const struct experiment_conf *conf, const struct exp
 {
 	char elapsed[40];
 
-	strbuf_printf(out, "\nexperiment %s: %zu of %zu runs ended well", conf->name,
-		      r->len - r->failed - r->aborted + r->earlier_ok, conf->design.runs_len);
+	const struct design *d = &conf->design;
+
+	strbuf_printf(out, "\nexperiment %s", conf->name);
+	if (conf->end)
+		strbuf_printf(out, ", boot %u of %u", d->runs[conf->first].boot, design_boots(d));
+	strbuf_printf(out, ": %zu of %zu runs ended well",
+		      r->len - r->failed - r->aborted + r->earlier_ok,
+		      conf->end ? conf->end - conf->first : d->runs_len);
 	if (r->failed + r->earlier_failed)
 		strbuf_printf(out, ", %u failed", r->failed + r->earlier_failed);
 	if (r->aborted)
@@ -363,9 +387,10 @@ void experiment_put_summary(const struct experiment_conf *conf, const struct exp
 	strbuf_printf(out, "  %-30s %4s  %9s  %9s  %9s\n", "wake-up latency, median of runs",
 		      "runs", "p50", "p99", "max");
 	for (uint32_t i = 0; i < conf->design.cells && i < CELLS_SHOWN; i++)
-		put_cell_row(conf, r, i, out);
+		if (!conf->end || has_runs(r, i))
+			put_cell_row(conf, r, i, out);
 	strbuf_putc(out, '\n');
 	put_delivery(r, server, spool_dir, out);
-	if (server && conf->design.cells > 1)
-		put_comparison(conf, server, out);
+	if (server && !conf->end)
+		experiment_put_comparison(conf, server, out);
 }

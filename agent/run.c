@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/boots.h"
 #include "agent/command.h"
 #include "agent/experiment.h"
 #include "agent/facts.h"
@@ -17,6 +18,7 @@
 #include "agent/serverlink.h"
 #include "agent/tune/journal.h"
 #include "agent/tune/tunables.h"
+#include "common/ini.h"
 #include "common/log.h"
 #include "common/model/run.h"
 #include "common/parse.h"
@@ -40,6 +42,14 @@ static const char usage[] =
 	"                         Put back at the end, whatever happens. Without it a factor is a\n"
 	"                         label, which the workload sees as $RIGSTAT_FACTOR_NAME\n"
 	"  --runs N               runs of each combination (10)\n"
+	"  --boot NAME=TUNABLE    the factor is fixed at boot (a kernel, its command line): the\n"
+	"                         tunable chooses what boots next and has a reboot step. The "
+	"daemon\n"
+	"                         of this box goes on with the experiment after each boot\n"
+	"  --boots N              boots into each of its levels, in the order asked for (5)\n"
+	"  --runs-per-boot N      runs of each combination of the other factors in a boot (2)\n"
+	"  --resume               go on with the experiment that waits for a boot\n"
+	"  --abandon              end it; the box stays as it has booted\n"
 	"  --order ORDER          abba, alternate, random or sequential (abba)\n"
 	"  --seed N               of the random order; stored with the runs\n"
 	"  --warmup TIME          before measuring begins, with the workload running (2s)\n"
@@ -76,25 +86,40 @@ struct run_options {
 	const char *workloads_dir;
 	char *log_dir;
 	const char *plan_file;
-	bool dry_run, seed_given;
+	bool dry_run, json, seed_given, resume, abandon;
 	struct strbuf *answer; /* of --dry-run --json: the settings; NULL: to people */
-	bool json;
-	bool of_server; /* a server made the experiment */
+	bool of_server;	       /* a server made the experiment */
+	char *const *args;     /* of this command, to be repeated after a boot */
 };
 
 /* ---- options ---- */
 
 static const char metric_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
-static int set_runs(struct run_options *o, const char *value, struct err *reterr)
+static int set_count(uint32_t *to, const char *value, uint32_t max, struct err *reterr)
 {
 	uint64_t n;
 	int rc = parse_u64(value, &n, reterr);
 
-	if (!rc && (n < 1 || n > 100000))
-		rc = err_set(reterr, ERR_INVALID, "'%s' is not 1 to 100000", value);
-	o->x.design.runs_per_cell = rc ? 0 : (uint32_t)n;
+	if (!rc && (n < 1 || n > max))
+		rc = err_set(reterr, ERR_INVALID, "'%s' is not 1 to %u", value, max);
+	*to = rc ? 0 : (uint32_t)n;
 	return rc;
+}
+
+static int set_runs(struct run_options *o, const char *value, struct err *reterr)
+{
+	return set_count(&o->x.design.runs_per_cell, value, 100000, reterr);
+}
+
+static int set_boots(struct run_options *o, const char *value, struct err *reterr)
+{
+	return set_count(&o->x.design.boots, value, 1000, reterr);
+}
+
+static int set_runs_per_boot(struct run_options *o, const char *value, struct err *reterr)
+{
+	return set_count(&o->x.design.runs_per_boot, value, 1000, reterr);
 }
 
 static int set_retries(struct run_options *o, const char *value, struct err *reterr)
@@ -248,6 +273,9 @@ static const struct {
 	{"experiment-uid", set_uid},
 	{"factor", set_factor},
 	{"tune", check_tune},
+	{"boot", check_tune},
+	{"boots", set_boots},
+	{"runs-per-boot", set_runs_per_boot},
 	{"runs", set_runs},
 	{"order", set_order},
 	{"seed", set_seed},
@@ -288,12 +316,18 @@ static int take_option(void *user, int argc, char **argv, struct err *reterr)
 	struct run_options *o = user;
 	int used;
 
-	if (!strcmp(argv[0], "--dry-run")) {
-		o->dry_run = true;
-		return 1;
-	}
-	if (!strcmp(argv[0], "--json")) {
-		o->json = true;
+	const struct {
+		const char *name;
+		bool *flag;
+	} flags[] = {{"--dry-run", &o->dry_run},
+		     {"--json", &o->json},
+		     {"--resume", &o->resume},
+		     {"--abandon", &o->abandon}};
+
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		if (strcmp(argv[0], flags[i].name) != 0)
+			continue;
+		*flags[i].flag = true;
 		return 1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
@@ -312,15 +346,22 @@ static int take_option(void *user, int argc, char **argv, struct err *reterr)
 
 static int take_tunes(struct run_options *o, int argc, char **argv, struct err *reterr)
 {
+	const struct {
+		const char *name;
+		int (*set)(struct design *d, const char *text, struct err *reterr);
+	} kinds[] = {{"tune", design_set_tune}, {"boot", design_set_boot}};
 	int rc = 0, used;
 
 	for (int i = 1; !rc && i < argc; i++) {
-		const char *value = option_value("tune", argc - i, argv + i, &used);
+		for (size_t k = 0; !rc && k < ARRAY_LEN(kinds); k++) {
+			const char *value = option_value(kinds[k].name, argc - i, argv + i, &used);
 
-		if (value)
-			rc = design_set_tune(&o->x.design, value, reterr);
-		if (value)
+			if (!value)
+				continue;
+			rc = kinds[k].set(&o->x.design, value, reterr);
 			i += used - 1;
+			break;
+		}
 	}
 	return rc;
 }
@@ -361,6 +402,9 @@ static int check_options(struct run_options *o, int argc, char **argv, struct er
 			     reterr);
 	if (rc)
 		return rc;
+	if (design_has_boots(&o->x.design) && o->plan_file)
+		return err_set(reterr, ERR_INVALID,
+			       "--boot keeps a plan of its own: leave --plan-file out");
 	if (o->x.parse && !o->x.argv)
 		return err_set(reterr, ERR_INVALID, "--parse reads a workload's output: give one");
 	if (!o->x.duration_ns && !o->x.argv)
@@ -430,7 +474,7 @@ static int bind_factor(const struct run_options *o, struct tunable_client *c,
 	CLEANUP(freep) char *target = NULL, *now = NULL;
 	int rc = tunable_bind(c, f->name, f->tune, &target, &now, reterr);
 
-	for (size_t i = 0; !rc && i < f->levels_len; i++)
+	for (size_t i = 0; !rc && !f->boot && i < f->levels_len; i++)
 		rc = tunable_check(c, f->name, f->levels[i], reterr);
 	if (rc)
 		return err_prefix(reterr, "factor %s: ", f->name);
@@ -448,7 +492,7 @@ static int open_tunables(struct run_options *o, struct tunable_client **ret, str
 	if (!sets_anything(d) && !journal_left(o))
 		return 0;
 	rc = tunable_open(&o->x.tunable, ret, &report, reterr);
-	if (report.len)
+	if (report.len && !o->resume)
 		fprintf(stderr, "An earlier experiment was cut off. Settings:\n%s", report.data);
 	for (size_t i = 0; !rc && i < d->factors_len; i++)
 		if (d->factors[i].tune)
@@ -471,7 +515,8 @@ static int open_spool(const struct run_options *o, struct spool **ret, struct er
 
 static void print_text(FILE *to, const struct strbuf *b)
 {
-	fwrite(b->data, 1, b->len, to);
+	if (b->len)
+		fwrite(b->data, 1, b->len, to);
 	fflush(to);
 }
 
@@ -496,9 +541,9 @@ static int exit_status(const struct experiment_result *r, int rc)
 
 /* Everything is open: carry it out and sum up. Takes ownership of `tunables`. */
 static int carry_out(struct run_options *o, struct spool *spool, struct session *session,
-		     struct tunable_client *tunables, struct planlog *planlog, struct err *reterr)
+		     struct tunable_client *tunables, struct planlog *planlog,
+		     struct experiment_result *ret, struct err *reterr)
 {
-	CLEANUP(experiment_result_done) struct experiment_result result = {0};
 	CLEANUP(strbuf_done) struct strbuf text = {0};
 	const struct design *d = &o->x.design;
 	struct progress progress;
@@ -512,18 +557,19 @@ static int carry_out(struct run_options *o, struct spool *spool, struct session 
 
 	progress_init(&progress, stdout, isatty(STDOUT_FILENO), (uint32_t)d->runs_len,
 		      o->x.duration_ns ? o->x.warmup_ns + o->x.duration_ns : 0);
-	experiment_put_plan(&o->x, false, &text);
+	if (!design_has_boots(d))
+		experiment_put_plan(&o->x, false, &text);
 	print_text(stdout, &text);
-	rc = experiment_run(&o->x, &parts, &result, reterr);
+	rc = experiment_run(&o->x, &parts, ret, reterr);
 	strbuf_clear(&text);
-	experiment_put_summary(&o->x, &result, o->agent.server, o->agent.spool_dir, &text);
+	experiment_put_summary(&o->x, ret, o->agent.server, o->agent.spool_dir, &text);
 	print_text(stdout, &text);
 	if (rc)
 		fprintf(stderr, "rigstat-agent run: %s\n", reterr->text);
 	if (planlog_problem(planlog))
 		fprintf(stderr, "rigstat-agent run: plan file %s: %s\n", o->plan_file,
 			planlog_problem(planlog));
-	return exit_status(&result, rc);
+	return exit_status(ret, rc);
 }
 
 static int open_planlog(const struct run_options *o, struct planlog **ret, struct err *reterr)
@@ -535,8 +581,10 @@ static int open_planlog(const struct run_options *o, struct planlog **ret, struc
 	return planlog_open(o->plan_file, &plan, ret, reterr);
 }
 
-static int run_locked(struct run_options *o, struct err *reterr)
+/* The runs that o->x names; an exit status or ERR_*. */
+static int run_parts(void *user, struct experiment_result *ret, struct err *reterr)
 {
+	struct run_options *o = user;
 	CLEANUP(spool_closep) struct spool *spool = NULL;
 	CLEANUP(session_closep) struct session *session = NULL;
 	CLEANUP(planlog_closep) struct planlog *planlog = NULL;
@@ -558,7 +606,64 @@ static int run_locked(struct run_options *o, struct err *reterr)
 		return rc;
 	}
 	show_marks(session);
-	return carry_out(o, spool, session, tunables, planlog, reterr);
+	return carry_out(o, spool, session, tunables, planlog, ret, reterr);
+}
+
+/* Before the first boot: can the settings be made, and is there a spool? */
+static int check_parts(void *user, struct err *reterr)
+{
+	CLEANUP(spool_closep) struct spool *spool = NULL;
+	struct tunable_client *tunables = NULL;
+	int rc = open_tunables(user, &tunables, reterr);
+
+	tunable_close(tunables);
+	return rc ? rc : open_spool(user, &spool, reterr);
+}
+
+/* What a process after the boot needs to go on. */
+static int new_plan(const struct run_options *o, struct boot_plan *ret, struct err *reterr)
+{
+	size_t n = 0;
+
+	while (o->args[n])
+		n++;
+	*ret = (struct boot_plan){.argv = xcalloc(n + 1, sizeof(*ret->argv)),
+				  .directory = getcwd(NULL, 0),
+				  .name = xstrdup(o->x.name),
+				  .seed = o->x.design.seed};
+	memcpy(ret->uid, o->x.uid, sizeof(ret->uid));
+	for (size_t i = 0; i < n; i++)
+		ret->argv[i] = xstrdup(o->args[i]);
+	return ret->directory ? 0 : err_errno(reterr, errno, "the working directory");
+}
+
+static int run_boots(struct run_options *o, struct err *reterr)
+{
+	const struct boots b = {.x = &o->x,
+				.state_dir = o->agent.spool_dir,
+				.server = o->agent.server,
+				.check = check_parts,
+				.runs = run_parts,
+				.user = o};
+	CLEANUP(boot_plan_done) struct boot_plan plan = {0};
+	CLEANUP(strbuf_done) struct strbuf text = {0};
+	int rc = o->resume ? boot_plan_load(o->agent.spool_dir, &plan, reterr)
+			   : new_plan(o, &plan, reterr);
+
+	if (rc)
+		return rc;
+	if (!o->resume)
+		experiment_put_plan(&o->x, false, &text);
+	print_text(stdout, &text);
+	return boots_carry_out(&b, &plan, reterr);
+}
+
+static int run_locked(struct run_options *o, struct err *reterr)
+{
+	CLEANUP(experiment_result_done) struct experiment_result result = {0};
+
+	return design_has_boots(&o->x.design) ? run_boots(o, reterr)
+					      : run_parts(o, &result, reterr);
 }
 
 /* A person at the box should know that somebody else counts on it. */
@@ -654,6 +759,8 @@ static void options_init(struct run_options *o)
 {
 	agent_conf_init(&o->agent);
 	o->x.design.runs_per_cell = 10;
+	o->x.design.boots = 5;
+	o->x.design.runs_per_boot = 2;
 	o->x.design.order = ORDER_ABBA;
 	o->x.warmup_ns = 2 * NS_PER_SEC;
 	o->x.duration_ns = 30 * NS_PER_SEC;
@@ -671,25 +778,103 @@ static void options_done(struct run_options *o)
 	free(o->log_dir);
 }
 
+static int parse_options(struct run_options *o, int argc, char **argv, int *ret_rest,
+			 bool *ret_help, struct err *reterr)
+{
+	int rc;
+
+	options_init(o);
+	rc = agent_conf_args(&o->agent, argc, argv, take_option, o, ret_rest, ret_help, reterr);
+	return rc || *ret_help ? rc : take_tunes(o, *ret_rest, argv, reterr);
+}
+
+/* The command of the plan in place of ours, with its experiment's identity and place. */
+static int resume(struct run_options *o, struct boot_plan *plan, char ***ret_argv,
+		  struct err *reterr)
+{
+	char *state_dir = xstrdup(o->agent.spool_dir);
+	int argc = 1, rest, rc = boot_plan_load(state_dir, plan, reterr);
+	char **argv;
+	bool help;
+
+	free(state_dir);
+	if (rc == ERR_NOT_FOUND)
+		return err_set(reterr, rc, "no experiment of this box waits for a boot");
+	if (rc)
+		return rc;
+	if (chdir(plan->directory) < 0)
+		return err_errno(reterr, errno, "%s", plan->directory);
+	while (plan->argv[argc - 1])
+		argc++;
+	*ret_argv = argv = xcalloc((size_t)argc + 1, sizeof(*argv));
+	argv[0] = xstrdup("run");
+	for (int i = 1; i < argc; i++)
+		argv[i] = xstrdup(plan->argv[i - 1]);
+	options_done(o);
+	*o = (struct run_options){0};
+	rc = parse_options(o, argc, argv, &rest, &help, reterr);
+	o->resume = o->seed_given = true;
+	o->args = argv + 1;
+	o->x.design.seed = plan->seed;
+	memcpy(o->x.uid, plan->uid, sizeof(o->x.uid));
+	return rc ? rc : check_options(o, argc - rest, argv + rest, reterr);
+}
+
+static int abandon(const struct run_options *o, struct err *reterr)
+{
+	int rc = boot_plan_remove(o->agent.spool_dir, reterr);
+
+	if (rc == ERR_NOT_FOUND)
+		return err_set(reterr, rc, "no experiment of this box waits for a boot");
+	if (!rc)
+		puts("The experiment is ended; the box stays as it has booted.");
+	return rc;
+}
+
+/* One experiment at a time, and one that waits for a boot counts. */
+static int check_no_plan(const struct run_options *o, struct err *reterr)
+{
+	CLEANUP(boot_plan_done) struct boot_plan plan = {0};
+	int rc = boot_plan_load(o->agent.spool_dir, &plan, reterr);
+
+	if (rc == ERR_NOT_FOUND)
+		return 0;
+	return rc ? rc
+		  : err_set(reterr, ERR_BUSY,
+			    "experiment %s is under way over boots (%u asked for): rigstat-agent "
+			    "run --resume goes on, --abandon ends it",
+			    plan.name, plan.boot);
+}
+
+static int carry_out_options(struct run_options *o, int argc, char **argv, struct err *reterr)
+{
+	int rc = check_options(o, argc, argv, reterr);
+
+	if (!rc && o->dry_run)
+		return dry_run(o, reterr);
+	rc = rc ? rc : check_no_plan(o, reterr);
+	return rc ? rc : run_experiment(o, reterr);
+}
+
 int cmd_run(int argc, char **argv)
 {
-	CLEANUP(options_done) struct run_options o = {0};
+	CLEANUP(options_done) struct run_options o = {.args = argv + 1};
+	CLEANUP(boot_plan_done) struct boot_plan plan = {0};
+	CLEANUP(words_freep) char **planned = NULL;
 	struct err err = {0};
 	bool help;
-	int rest, rc;
+	int rest, rc = parse_options(&o, argc, argv, &rest, &help, &err);
 
-	options_init(&o);
-	rc = agent_conf_args(&o.agent, argc, argv, take_option, &o, &rest, &help, &err);
 	if (!rc && help) {
 		printf("%s%s", usage, agent_conf_help);
 		return 0;
 	}
-	if (!rc)
-		rc = take_tunes(&o, rest, argv, &err);
-	if (!rc)
-		rc = check_options(&o, argc - rest, argv + rest, &err);
-	if (!rc)
-		rc = o.dry_run ? dry_run(&o, &err) : run_experiment(&o, &err);
+	if (!rc && o.abandon)
+		rc = abandon(&o, &err);
+	else if (!rc && o.resume)
+		rc = (rc = resume(&o, &plan, &planned, &err)) ? rc : run_experiment(&o, &err);
+	else if (!rc)
+		rc = carry_out_options(&o, argc - rest, argv + rest, &err);
 	if (rc < 0) {
 		fprintf(stderr, "rigstat-agent run: %s\n", err.text);
 		return err_exit_status(rc);

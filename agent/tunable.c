@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/parse.h"
 
 #define MESSAGE_MAX 16384
 /* Above the longest time limit of a step, three of them in one request. */
@@ -255,6 +256,21 @@ int tunable_set(struct tunable_client *c, const char *factor, const char *value,
 int tunable_verify(struct tunable_client *c, const char *factor, struct err *reterr)
 {
 	return ask_nothing_back(c, "verify", factor, NULL, reterr);
+}
+
+int tunable_boot_check(struct tunable_client *c, const char *factor, const char *value,
+		       int64_t *ret_timeout_ns, struct err *reterr)
+{
+	CLEANUP(strbuf_done) struct strbuf rest = {0};
+	int rc = ask(c, "boot-check", factor, value, &rest, reterr);
+
+	return rc ? rc : parse_i64(rest.data, ret_timeout_ns, reterr);
+}
+
+int tunable_boot(struct tunable_client *c, const char *factor, const char *value,
+		 struct err *reterr)
+{
+	return ask_nothing_back(c, "boot", factor, value, reterr);
 }
 
 int tunable_restore(struct tunable_client *c, struct strbuf *report, struct err *reterr)

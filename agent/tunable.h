@@ -30,6 +30,12 @@ int tunable_set(struct tunable_client *c, const char *factor, const char *value,
 		struct err *reterr) MUSTCHECK;
 /* ERR_CONFLICT: somebody else changed it since. */
 int tunable_verify(struct tunable_client *c, const char *factor, struct err *reterr) MUSTCHECK;
+/* ERR_INVALID: the factor's tunable is not set by a boot. */
+int tunable_boot_check(struct tunable_client *c, const char *factor, const char *value,
+		       int64_t *ret_timeout_ns, struct err *reterr) MUSTCHECK;
+/* Chooses the next boot and asks for it. */
+int tunable_boot(struct tunable_client *c, const char *factor, const char *value,
+		 struct err *reterr) MUSTCHECK;
 /* Puts everything back; `report` names what was left alone. */
 int tunable_restore(struct tunable_client *c, struct strbuf *report, struct err *reterr) MUSTCHECK;
 /* Closes the socket (which puts back what still has to be) and waits for a child. NULL is fine. */

@@ -71,6 +71,23 @@ static int do_set(struct tuner *t, const struct message *m, struct strbuf *out U
 	return tuner_set(t, m->arg[1], m->arg[2], reterr);
 }
 
+static int do_boot_check(struct tuner *t, const struct message *m, struct strbuf *out,
+			 struct err *reterr)
+{
+	int64_t ns;
+	int rc = tuner_boot_check(t, m->arg[1], m->arg[2], &ns, reterr);
+
+	if (!rc)
+		strbuf_printf(out, "%lld", (long long)ns);
+	return rc;
+}
+
+static int do_boot(struct tuner *t, const struct message *m, struct strbuf *out UNUSED,
+		   struct err *reterr)
+{
+	return tuner_boot(t, m->arg[1], m->arg[2], reterr);
+}
+
 static int do_verify(struct tuner *t, const struct message *m, struct strbuf *out UNUSED,
 		     struct err *reterr)
 {
@@ -89,8 +106,13 @@ static const struct {
 	int (*run)(struct tuner *t, const struct message *m, struct strbuf *out,
 		   struct err *reterr);
 } verbs[] = {
-	{"bind", 3, do_bind},	  {"check", 3, do_check},     {"set", 3, do_set},
-	{"verify", 2, do_verify}, {"restore", 1, do_restore},
+	{"bind", 3, do_bind},
+	{"check", 3, do_check},
+	{"set", 3, do_set},
+	{"verify", 2, do_verify},
+	{"restore", 1, do_restore},
+	{"boot", 3, do_boot},
+	{"boot-check", 3, do_boot_check},
 };
 
 static void answer(struct tuner *t, int fd, char *text)

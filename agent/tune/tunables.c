@@ -7,6 +7,8 @@
 
 #define STEP_TIMEOUT_DEFAULT (10 * NS_PER_SEC)
 #define STEP_TIMEOUT_MAX     (600 * NS_PER_SEC)
+#define BOOT_TIMEOUT_DEFAULT (15 * 60 * NS_PER_SEC)
+#define BOOT_TIMEOUT_MAX     (2 * 3600 * NS_PER_SEC)
 #define TUNABLES_MAX	     1000
 
 static bool name_is_good(const char *name)
@@ -35,6 +37,12 @@ static int check_steps(const struct tunable *t, struct err *reterr)
 		return err_set(reterr, ERR_INVALID, "apply does not mention {value}");
 	if (t->restore && !mentions(t->restore, "{old}"))
 		return err_set(reterr, ERR_INVALID, "restore does not mention {old}");
+	if (t->reboot && t->restore)
+		return err_set(reterr, ERR_INVALID,
+			       "has both reboot and restore: apply chooses one boot only, so there "
+			       "is nothing to put back");
+	if (t->reboot && !t->values)
+		return err_set(reterr, ERR_INVALID, "has reboot but lists no values");
 	return 0;
 }
 
@@ -42,7 +50,7 @@ static int check_tunable(const struct tunable *t, struct err *reterr)
 {
 	int rc = 0;
 
-	if (t->path && (t->apply || t->verify || t->restore))
+	if (t->path && (t->apply || t->verify || t->restore || t->reboot))
 		rc = err_set(reterr, ERR_INVALID, "has both path and steps: keep one");
 	else if (!t->path)
 		rc = check_steps(t, reterr);
@@ -68,6 +76,7 @@ static int start_section(struct tunables *t, unsigned int line, const char *sect
 	n = &t->v[t->len++];
 	*n = (struct tunable){.name = xstrdup(section),
 			      .timeout_ns = STEP_TIMEOUT_DEFAULT,
+			      .boot_timeout_ns = BOOT_TIMEOUT_DEFAULT,
 			      .where = xasprintf("line %u", line)};
 	return 0;
 }
@@ -105,12 +114,13 @@ static int set_path(struct tunable *t, const char *value, struct err *reterr)
 	return set_text(&t->path, value, reterr);
 }
 
-static int set_timeout(struct tunable *t, const char *value, struct err *reterr)
+static int set_timeout(int64_t *to, const char *value, int64_t max_ns, struct err *reterr)
 {
-	int rc = parse_duration(value, &t->timeout_ns, reterr);
+	int rc = parse_duration(value, to, reterr);
 
-	if (!rc && (t->timeout_ns <= 0 || t->timeout_ns > STEP_TIMEOUT_MAX))
-		rc = err_set(reterr, ERR_INVALID, "is above 0 and at most 10 min");
+	if (!rc && (*to <= 0 || *to > max_ns))
+		rc = err_set(reterr, ERR_INVALID, "is above 0 and at most %lld min",
+			     (long long)(max_ns / (60 * NS_PER_SEC)));
 	return rc;
 }
 
@@ -128,11 +138,15 @@ static int set_pair(struct tunable *t, const char *key, const char *value, struc
 		return set_step(&t->verify, value, reterr);
 	if (!strcmp(key, "restore"))
 		return set_step(&t->restore, value, reterr);
+	if (!strcmp(key, "reboot"))
+		return set_step(&t->reboot, value, reterr);
 	if (!strcmp(key, "timeout"))
-		return set_timeout(t, value, reterr);
+		return set_timeout(&t->timeout_ns, value, STEP_TIMEOUT_MAX, reterr);
+	if (!strcmp(key, "boot_timeout"))
+		return set_timeout(&t->boot_timeout_ns, value, BOOT_TIMEOUT_MAX, reterr);
 	return err_set(reterr, ERR_INVALID,
-		       "is unknown; there are description, values, path, apply, verify, restore "
-		       "and timeout");
+		       "is unknown; there are description, values, path, apply, verify, restore, "
+		       "timeout, reboot and boot_timeout");
 }
 
 static int on_line(void *user, unsigned int line, const char *section, const char *key,
@@ -207,6 +221,7 @@ void tunables_done(struct tunables *t)
 		words_free(t->v[i].apply);
 		words_free(t->v[i].verify);
 		words_free(t->v[i].restore);
+		words_free(t->v[i].reboot);
 	}
 	free(t->v);
 	*t = (struct tunables){0};

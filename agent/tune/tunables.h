@@ -13,6 +13,13 @@
  *   restore = /usr/sbin/ethtool -C eth0 rx-usecs {old}    # apply with {old} when left out
  *   timeout = 10s
  *
+ *   [kernel]                         # what only a boot changes
+ *   values = 6.12.9 6.13.1
+ *   apply = /usr/local/sbin/boot-once {value}       # chooses the next boot, and only that
+ *   verify = /bin/uname -r                          # which of the values has booted
+ *   reboot = /bin/systemctl reboot
+ *   boot_timeout = 15min                            # from reboot until the agent is back
+ *
  * Either `path` or `apply` with `verify`. Steps are programs by absolute path, never a shell line.
  * `values` is needed when the asker is not root: a server chooses among them, no more. */
 #pragma once
@@ -27,7 +34,8 @@ struct tunable {
 	size_t values_len;
 	char *path;			   /* short form; NULL when there are steps */
 	char **apply, **verify, **restore; /* argv with {value} or {old}; restore may be NULL */
-	int64_t timeout_ns;
+	char **reboot;			   /* NULL: set while the box runs */
+	int64_t timeout_ns, boot_timeout_ns;
 	char *where; /* "file:line" of the section's head */
 };
 

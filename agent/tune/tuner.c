@@ -169,19 +169,29 @@ int tuner_bind(struct tuner *t, const char *factor, const char *spec, char *ret_
 
 /* ---- setting ---- */
 
+static int check_allowed(const struct binding *b, const char *value, struct err *reterr)
+{
+	int rc = value_check(value, reterr);
+
+	if (!rc && b->t && !tunable_allows(b->t, value))
+		rc = err_set(reterr, ERR_PERM, "tunable '%s' does not allow '%s' (%s)", b->t->name,
+			     value, b->t->where);
+	return rc;
+}
+
 int tuner_check(struct tuner *t, const char *factor, const char *value, struct err *reterr)
 {
 	char raw[TUNE_VALUE_MAX];
 	struct binding *b;
 	int rc = need(t, factor, &b, reterr);
 
-	if (!rc)
-		rc = value_check(value, reterr);
+	if (!rc && b->t && b->t->reboot)
+		rc = err_set(reterr, ERR_INVALID,
+			     "tunable '%s' is set by a boot: run with --boot %s=%s", b->t->name,
+			     factor, b->t->name);
+	rc = rc ? rc : check_allowed(b, value, reterr);
 	if (rc)
 		return rc;
-	if (b->t && !tunable_allows(b->t, value))
-		return err_set(reterr, ERR_PERM, "tunable '%s' does not allow '%s' (%s)",
-			       b->t->name, value, b->t->where);
 	rc = target_read_raw(b->kind, b->target, b->t, raw, reterr);
 	if (!rc && value_is_selector(raw) && !value_in_selector(raw, value))
 		return err_set(reterr, ERR_INVALID, "%s offers no '%s', only: %.*s", b->target,
@@ -253,6 +263,42 @@ int tuner_verify(struct tuner *t, const char *factor, struct err *reterr)
 	if (!rc)
 		rc = target_read(b->kind, b->target, b->t, present, reterr);
 	return rc ? rc : check_unchanged(b, present, reterr);
+}
+
+/* ---- boots ---- */
+
+static int need_boot(const struct tuner *t, const char *factor, const char *value,
+		     struct binding **ret, struct err *reterr)
+{
+	int rc = need(t, factor, ret, reterr);
+
+	if (!rc && !((*ret)->t && (*ret)->t->reboot))
+		rc = err_set(reterr, ERR_INVALID,
+			     "%s is not set by a boot: its tunable needs a reboot step",
+			     (*ret)->target);
+	return rc ? rc : check_allowed(*ret, value, reterr);
+}
+
+int tuner_boot_check(struct tuner *t, const char *factor, const char *value,
+		     int64_t *ret_timeout_ns, struct err *reterr)
+{
+	struct binding *b;
+	int rc = need_boot(t, factor, value, &b, reterr);
+
+	*ret_timeout_ns = rc ? 0 : b->t->boot_timeout_ns;
+	return rc;
+}
+
+int tuner_boot(struct tuner *t, const char *factor, const char *value, struct err *reterr)
+{
+	struct binding *b;
+	int rc = need_boot(t, factor, value, &b, reterr);
+
+	rc = rc ? rc : target_write(b->kind, b->target, b->t, value, reterr);
+	if (rc)
+		return rc;
+	rc = step_run(b->t->reboot, "{value}", value, b->t->timeout_ns, NULL, reterr);
+	return rc ? err_prefix(reterr, "tunable '%s', reboot: ", b->t->name) : 0;
 }
 
 /* ---- putting back ---- */

@@ -41,6 +41,13 @@ int tuner_check(struct tuner *t, const char *factor, const char *value,
 		struct err *reterr) MUSTCHECK;
 /* Journals, writes, reads back; ERR_CONFLICT when somebody else changed it in between. */
 int tuner_set(struct tuner *t, const char *factor, const char *value, struct err *reterr) MUSTCHECK;
+/* Could this be booted? Also how long it may take, from the reboot until the agent is back.
+ * ERR_INVALID when the factor is not one that a boot sets. */
+int tuner_boot_check(struct tuner *t, const char *factor, const char *value,
+		     int64_t *ret_timeout_ns, struct err *reterr) MUSTCHECK;
+/* Chooses the next boot and asks for it. The box goes down soon after; what runs ends in order. */
+int tuner_boot(struct tuner *t, const char *factor, const char *value,
+	       struct err *reterr) MUSTCHECK;
 /* Does the target still hold what was set last? ERR_CONFLICT when not. */
 int tuner_verify(struct tuner *t, const char *factor, struct err *reterr) MUSTCHECK;
 /* Puts everything back, in the reverse order of first setting. `report` gets a line for each

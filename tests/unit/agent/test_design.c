@@ -55,6 +55,34 @@ static void test_orders(void **state)
 	}
 }
 
+/* Boots A B, B A of a kernel; in each boot the cells of hz: kernel-major cells a b (A), c d (B). */
+static void test_boots(void **state)
+{
+	CLEANUP(freep) char *got = NULL;
+	struct design d = {.order = ORDER_ABBA, .boots = 2, .runs_per_boot = 2};
+	struct err err;
+	size_t first, end;
+
+	(void)state;
+	assert_int_equal(design_add_factor(&d, "hz=250,1000", &err), 0);
+	assert_int_equal(design_add_factor(&d, "kernel=old,new", &err), 0);
+	assert_int_equal(design_set_boot(&d, "kernel=k", &err), 0);
+	assert_int_equal(design_make(&d, &err), 0);
+	got = sequence(&d);
+	assert_string_equal(got, "A1B1B1A1C1D1D1C1C2D2D2C2A2B2B2A2");
+	assert_int_equal(design_boots(&d), 4);
+	assert_int_equal(d.runs_per_cell, 4);
+	design_runs_of_boot(&d, 3, &first, &end);
+	assert_true(first == 8 && end == 12);
+	assert_string_equal(design_level(&d, d.runs[8].cell, 0), "new");
+	assert_string_equal(design_level(&d, d.runs[8].cell, 1), "250");
+	assert_int_equal(d.runs[11].boot, 3);
+	assert_int_equal(design_add_factor(&d, "bios=1,2", &err), 0);
+	assert_int_equal(design_set_boot(&d, "bios=b", &err), ERR_CONFLICT);
+	assert_int_equal(design_set_boot(&(struct design){0}, "x=b", &err), ERR_NOT_FOUND);
+	design_done(&d);
+}
+
 static void test_random_blocks(void **state)
 {
 	CLEANUP(freep) char *first = NULL, *again = NULL, *other = NULL;
@@ -172,13 +200,10 @@ static void test_env_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_orders),
-		cmocka_unit_test(test_random_blocks),
-		cmocka_unit_test(test_shuffle_is_uniform),
-		cmocka_unit_test(test_cross),
-		cmocka_unit_test(test_bad_factors),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_env_names),
+		cmocka_unit_test(test_orders),	      cmocka_unit_test(test_boots),
+		cmocka_unit_test(test_random_blocks), cmocka_unit_test(test_shuffle_is_uniform),
+		cmocka_unit_test(test_cross),	      cmocka_unit_test(test_bad_factors),
+		cmocka_unit_test(test_limits),	      cmocka_unit_test(test_env_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,9 @@ static void test_good(void **state)
 		"apply = /bin/ethtool -C eth0 rx-usecs {value}\n"
 		"verify = /bin/show eth0\n"
 		"restore = /bin/ethtool -C eth0 rx-usecs {old}\n"
-		"timeout = 250ms\n";
+		"timeout = 250ms\n"
+		"[ker]\nvalues = a b\napply = /b {value}\nverify = /v\nreboot = /r now\n"
+		"boot_timeout = 90s\n";
 	struct tunables t = {0};
 	const struct tunable *rq, *rx;
 	struct err err;
@@ -40,6 +42,9 @@ static void test_good(void **state)
 	assert_string_equal(rx->apply[4], "{value}");
 	assert_string_equal(rx->restore[4], "{old}");
 	assert_int_equal(rx->timeout_ns, 250 * NS_PER_MS);
+	assert_null(rx->reboot);
+	assert_string_equal(tunables_find(&t, "ker")->reboot[1], "now");
+	assert_int_equal(tunables_find(&t, "ker")->boot_timeout_ns, 90 * NS_PER_SEC);
 	tunables_done(&t);
 }
 
@@ -61,6 +66,12 @@ static void test_bad(void **state)
 		{"[a]\napply = /x {value}\nverify = /y\nrestore = /x\n", "does not mention {old}"},
 		{"[a]\npath = /sys/x\nverify = /bin/y\n", "both path and steps"},
 		{"[a]\npath = /sys/x\ntimeout = 3h\n", "at most 10 min"},
+		{"[a]\npath = /sys/x\nreboot = /x\n", "both path and steps"},
+		{"[a]\napply = /x {value}\nverify = /y\nreboot = /r\n", "lists no values"},
+		{"[a]\nvalues = 1\napply = /x {value}\nverify = /y\nreboot = /r\nrestore = /x "
+		 "{old}\n",
+		 "both reboot and restore"},
+		{"[a]\npath = /sys/x\nboot_timeout = 3h\n", "at most 120 min"},
 		{"[a]\npath = /sys/x\nvalues = 'a\n", "no partner"},
 		{"[a]\npath = /sys/x\nvalues = ''\n", "empty value"},
 	};
