@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "agent/check.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "agent/command.h"
@@ -16,45 +15,27 @@ static const char usage[] = "usage: rigstat-agent check [--json] [OPTIONS]\n"
 			    "  --json                 for programs\n"
 			    "\n";
 
-static const char *const words[] = {
-	[CHECK_OK] = "OK", [CHECK_WARN] = "WARN", [CHECK_FAIL] = "FAIL"};
 static const char *const json_words[] = {
 	[CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail"};
 
 void check_add(struct checks *c, enum check_level level, const char *name, const char *fix,
 	       const char *fmt, ...)
 {
-	char text[500];
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	findings_addv(&c->found, level, name, fix, fmt, ap);
 	va_end(ap);
-	GROW(c->v, c->len, c->cap);
-	c->v[c->len++] = (struct finding){.level = level,
-					  .name = name,
-					  .text = xstrdup(text),
-					  .fix = fix ? xstrdup(fix) : NULL};
 }
 
 size_t check_count(const struct checks *c, enum check_level level)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->len; i++)
-		n += c->v[i].level == level;
-	return n;
+	return findings_count(&c->found, level);
 }
 
 void checks_done(struct checks *c)
 {
-	for (size_t i = 0; i < c->len; i++) {
-		free(c->v[i].text);
-		free(c->v[i].fix);
-	}
-	free(c->v);
-	c->v = NULL;
-	c->len = c->cap = 0;
+	findings_done(&c->found);
 }
 
 void check_put_text(const struct checks *c, struct strbuf *out)
@@ -64,19 +45,13 @@ void check_put_text(const struct checks *c, struct strbuf *out)
 	strbuf_printf(out, "%s ", c->conf->host);
 	if (fail)
 		strbuf_printf(out, "is not fit to be measured: %zu of %zu checks failed", fail,
-			      c->len);
+			      c->found.len);
 	else
-		strbuf_printf(out, "can be measured: none of %zu checks failed", c->len);
+		strbuf_printf(out, "can be measured: none of %zu checks failed", c->found.len);
 	if (warn)
 		strbuf_printf(out, ", %zu may show in the results", warn);
 	strbuf_puts(out, ".\n\n");
-	for (size_t i = 0; i < c->len; i++) {
-		const struct finding *f = &c->v[i];
-
-		strbuf_printf(out, "%-4s  %-16s  %s\n", words[f->level], f->name, f->text);
-		if (f->fix)
-			strbuf_printf(out, "%24sto do: %s\n", "", f->fix);
-	}
+	findings_put_text(&c->found, out);
 }
 
 void check_put_json(const struct checks *c, struct strbuf *out)
@@ -86,8 +61,8 @@ void check_put_json(const struct checks *c, struct strbuf *out)
 	strbuf_printf(out, ",\"ok\":%zu,\"warn\":%zu,\"fail\":%zu,\"checks\":[",
 		      check_count(c, CHECK_OK), check_count(c, CHECK_WARN),
 		      check_count(c, CHECK_FAIL));
-	for (size_t i = 0; i < c->len; i++) {
-		const struct finding *f = &c->v[i];
+	for (size_t i = 0; i < c->found.len; i++) {
+		const struct finding *f = &c->found.v[i];
 
 		strbuf_printf(out, "%s{\"name\":\"%s\",\"level\":\"%s\",\"text\":", i ? "," : "",
 			      f->name, json_words[f->level]);

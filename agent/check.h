@@ -7,21 +7,12 @@
 #pragma once
 
 #include "agent/conf.h"
-#include "common/strbuf.h"
-
-enum check_level { CHECK_OK, CHECK_WARN, CHECK_FAIL };
-
-struct finding {
-	enum check_level level;
-	const char *name; /* "turbo"; static */
-	char *text, *fix; /* fix is NULL when there is nothing to do */
-};
+#include "common/findings.h"
 
 struct checks {
 	const struct agent_conf *conf;
 	const char *root; /* prefix of /proc and /sys for tests, "" in real life */
-	struct finding *v;
-	size_t len, cap;
+	struct findings found;
 };
 
 /* Adds a finding; `fix` may be NULL. */
@@ -38,4 +29,4 @@ void check_kernel(struct checks *c);  /* check_kernel.c: what the kernel is set 
 void check_cpu(struct checks *c);     /* check_cpu.c: frequency, idle, SMT, interrupts, steal */
 void check_rights(struct checks *c);  /* check_rights.c: what this process may do */
 void check_storage(struct checks *c); /* check_storage.c: the spool and its disk */
-void check_server(struct checks *c);  /* check_storage.c: the way to the server */
+void check_server(struct checks *c);  /* check_server.c: the way to the server, and rights there */

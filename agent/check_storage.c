@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The way of the records: spool and server. */
+/* Where records wait: the spool and its disk. */
 #include "agent/check.h"
 
 #include <errno.h>
@@ -8,12 +8,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include <uv.h>
-
-#include "agent/curlloop.h"
-#include "common/check.h"
-
-#define SERVER_TIMEOUT_NS (5 * NS_PER_SEC)
 
 /* ---- spool ---- */
 
@@ -73,69 +67,4 @@ void check_storage(struct checks *c)
 	check_space(c, dir);
 	if (made)
 		(void)rmdir(dir);
-}
-
-/* ---- server ---- */
-
-struct probe_answer {
-	bool done;
-	int status;
-	char error[200];
-};
-
-static void on_answer(void *user, const struct http_answer *a)
-{
-	struct probe_answer *p = user;
-
-	p->done = true;
-	p->status = a->status;
-	snprintf(p->error, sizeof(p->error), "%s", a->error ? a->error : "no answer");
-}
-
-static int ask_server(const struct agent_conf *conf, struct probe_answer *p, struct err *reterr)
-{
-	CLEANUP(freep) char *url = xasprintf("%s/healthz", conf->server);
-	const struct curlloop_conf cc = {.ca_file = conf->ca_file,
-					 .user_agent = "rigstat-agent/" RIGSTAT_VERSION};
-	static const char *const headers[] = {NULL};
-	const struct http_request r = {
-		.method = "GET", .url = url, .headers = headers, .timeout_ns = SERVER_TIMEOUT_NS};
-	struct curlloop *curl;
-	uv_loop_t loop;
-	int rc;
-
-	CHECK(uv_loop_init(&loop) == 0);
-	rc = curlloop_new(&loop, &cc, &curl, reterr);
-	if (!rc) {
-		struct transport *t = curlloop_transport(curl);
-
-		t->send(t, &r, on_answer, p);
-		while (!p->done && uv_run(&loop, UV_RUN_ONCE))
-			;
-		curlloop_close(curl, NULL, NULL);
-	}
-	uv_run(&loop, UV_RUN_DEFAULT);
-	CHECK(uv_loop_close(&loop) == 0);
-	return rc;
-}
-
-void check_server(struct checks *c)
-{
-	static const char fix[] = "check the URL, the network and whether rigstat-server runs";
-	struct probe_answer p = {0};
-	struct err err;
-
-	if (!c->conf->server)
-		check_add(c, CHECK_WARN, "server", "set server = URL in /etc/rigstat/agent.conf",
-			  "none is named: runs stay in the spool");
-	else if (ask_server(c->conf, &p, &err))
-		check_add(c, CHECK_FAIL, "server", fix, "%s", err.text);
-	else if (!p.status)
-		check_add(c, CHECK_FAIL, "server", fix, "%s cannot be reached: %s", c->conf->server,
-			  p.error);
-	else if (p.status != 200)
-		check_add(c, CHECK_FAIL, "server", fix, "%s answers %d to /healthz",
-			  c->conf->server, p.status);
-	else
-		check_add(c, CHECK_OK, "server", NULL, "%s answers", c->conf->server);
 }

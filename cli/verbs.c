@@ -22,6 +22,8 @@ const struct verb verbs[] = {
 	{"export", "runs as JSON, CSV, HdrHistogram or OpenMetrics", verb_export_help, verb_export},
 	{"exclude", "leaves runs out of comparisons, with a reason", verb_exclude_help,
 	 verb_exclude},
+	{"doctor", "is all well: server, token, database, disk, boxes", verb_doctor_help,
+	 verb_doctor},
 	{"status", "is the server there, and what does it hold", verb_status_help, verb_status},
 	{"demo", "load or remove the two founding data sets", verb_demo_help, verb_demo},
 	{0},

@@ -16,6 +16,8 @@ int verb_check_report(int argc, char **argv);
 extern const char verb_check_report_help[];
 int verb_hosts(int argc, char **argv);
 extern const char verb_hosts_help[];
+int verb_doctor(int argc, char **argv);
+extern const char verb_doctor_help[];
 int verb_host(int argc, char **argv);
 extern const char verb_host_help[];
 int verb_runs(int argc, char **argv);

@@ -2,6 +2,8 @@
 /* The server about itself: index, the OpenAPI document, status; removal of the demo data. */
 #include "server/api.h"
 
+#include <sys/statvfs.h>
+
 #include "common/clock.h"
 #include "common/sha256.h"
 #include "server/api_common.h"
@@ -57,6 +59,30 @@ enum step api_openapi(struct request *req)
 	return reply_static(req, 200, "application/json", openapi_json, openapi_json_len);
 }
 
+/* Of a database that we start ourselves; where another one keeps its files is not known here. */
+static json_t *disk_json(const struct server_options *options)
+{
+	struct statvfs fs;
+
+	if (!options->embedded_dir || statvfs(options->embedded_dir, &fs) < 0)
+		return json_null();
+	return json_pack("{s:I, s:I}", "free_bytes", (json_int_t)(fs.f_bavail * fs.f_frsize),
+			 "total_bytes", (json_int_t)(fs.f_blocks * fs.f_frsize));
+}
+
+static json_t *days_or_null(int64_t days)
+{
+	return days ? json_integer(days) : json_null();
+}
+
+static json_t *keep_json(const struct retention *keep)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "samples_days", days_or_null(keep->samples_days),
+			 "minutes_days", days_or_null(keep->minutes_days), "watch_days",
+			 days_or_null(keep->watch_days), "runs_days",
+			 days_or_null(keep->runs_days));
+}
+
 static void on_status(void *ctx, const struct db_result *r, const struct err *err)
 {
 	static const char *const counts[] = {"hosts",	"experiments", "runs",
@@ -80,6 +106,8 @@ static void on_status(void *ctx, const struct db_result *r, const struct err *er
 			    json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)db_i64(r, 0, 9),
 				      "bytes", (json_int_t)db_i64(r, 0, 10), "oldest",
 				      js_time(db_is_null(r, 0, 11) ? 0 : db_time_ns(r, 0, 11))));
+	json_object_set_new(o, "disk", disk_json(&req->server->options));
+	json_object_set_new(o, "keep", keep_json(&req->server->options.keep));
 	(void)reply_json(req, 200, o);
 }
 

@@ -5,7 +5,7 @@ _rigstat() {
 	local word=${COMP_WORDS[COMP_CWORD]} options=''
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import relabel export exclude status demo --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import relabel export exclude doctor status demo --help --version' -- "$word")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -25,6 +25,7 @@ _rigstat() {
 	relabel) options='--help --server' ;;
 	export) options='--format --help --interval --metric --overflow --server --to --unit' ;;
 	exclude) options='--help --reason --server --undo' ;;
+	doctor) options='--help --json --server' ;;
 	status) options='--help --json --server' ;;
 	demo) options='--help --server' ;;
 	esac

@@ -174,6 +174,10 @@ complete -c rigstat -n '__fish_seen_subcommand_from exclude' -l help
 complete -c rigstat -n '__fish_seen_subcommand_from exclude' -l reason
 complete -c rigstat -n '__fish_seen_subcommand_from exclude' -l server
 complete -c rigstat -n '__fish_seen_subcommand_from exclude' -l undo
+complete -c rigstat -n __fish_use_subcommand -f -a doctor -d 'is all well: server, token, database, disk, boxes'
+complete -c rigstat -n '__fish_seen_subcommand_from doctor' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from doctor' -l json
+complete -c rigstat -n '__fish_seen_subcommand_from doctor' -l server
 complete -c rigstat -n __fish_use_subcommand -f -a status -d 'is the server there, and what does it hold'
 complete -c rigstat -n '__fish_seen_subcommand_from status' -l help
 complete -c rigstat -n '__fish_seen_subcommand_from status' -l json

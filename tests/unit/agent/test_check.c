@@ -65,8 +65,8 @@ static int teardown(void **state)
 
 static void expect(struct fixture *f, const char *name, enum check_level level, const char *says)
 {
-	for (size_t i = 0; i < f->c.len; i++) {
-		const struct finding *v = &f->c.v[i];
+	for (size_t i = 0; i < f->c.found.len; i++) {
+		const struct finding *v = &f->c.found.v[i];
 
 		if (strcmp(v->name, name) != 0)
 			continue;
@@ -139,9 +139,9 @@ static void test_a_good_box(void **state)
 	f->conf.cpus_given = true;
 	check_kernel(&f->c);
 	check_cpu(&f->c);
-	for (size_t i = 0; i < f->c.len; i++)
-		if (f->c.v[i].level != CHECK_OK && strcmp(f->c.v[i].name, "time-sync") != 0)
-			fail_msg("%s: %s", f->c.v[i].name, f->c.v[i].text);
+	for (size_t i = 0; i < f->c.found.len; i++)
+		if (f->c.found.v[i].level != CHECK_OK && strcmp(f->c.found.v[i].name, "time-sync") != 0)
+			fail_msg("%s: %s", f->c.found.v[i].name, f->c.found.v[i].text);
 	expect(f, "turbo", CHECK_OK, "off");
 	expect(f, "isolcpus", CHECK_OK, "every measured CPU is isolated");
 	expect(f, "housekeeping", CHECK_OK, "1 CPUs");
