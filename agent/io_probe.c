@@ -269,7 +269,7 @@ static void io_summary(struct probe *p, struct run_summary *s)
 		return;
 	s->lost += lost;
 	marks_add(&s->marks, "io-requests-lost",
-		  "about %llu requests were not measured: the recorder was busy",
+		  "requests that were not measured because the recorder was busy: about %llu",
 		  (unsigned long long)lost);
 }
 

@@ -269,7 +269,7 @@ static void lock_summary(struct probe *p, struct run_summary *s)
 	lost = lost_so_far(k) - k->lost_before + k->late;
 	if (lost)
 		marks_add(&s->marks, "lock-waits-lost",
-			  "about %llu waits were not measured: the recorder was busy",
+			  "waits that were not measured because the recorder was busy: about %llu",
 			  (unsigned long long)lost);
 }
 

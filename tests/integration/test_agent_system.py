@@ -95,6 +95,21 @@ def test_a_budget_that_cannot_be_kept_lowers_the_rate_and_marks_the_run(tmp_path
     assert end["measured_ns"] > 6.5e9
 
 
+def test_budgets_of_sampling_and_of_reading_causes(tmp_path):
+    items = run_once(tmp_path, "--no-system", "--shares", "--blame", "50us", "--budget", "shares=0.00001", "--budget",
+                     "blame=0.00001", seconds=6)
+    (end,) = items["run_end"]
+    marks = {m["code"]: m["text"] for m in end["marks"]}
+    cost = {p["probe"]: p for p in end["cost"]["probes"]}
+    if "no-shares" not in marks:
+        assert cost["shares"]["divisor"] > 1 and "sampling cost more than" in marks["shares-rate-halved"]
+        assert cost["shares"]["kernel_ns"] is None or cost["shares"]["kernel_ns"] > 0
+    assert cost["blame"]["divisor"] > 1 and "reading causes cost more than" in marks["blame-rate-halved"]
+    if "no-blame" not in marks:
+        # Measured while the run warmed up, so it is known; without the right to, it is not a number.
+        assert cost["blame"]["kernel_ns"] is None or cost["blame"]["kernel_ns"] > 0
+
+
 def ticks():
     words = [int(w) for w in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return words[7], sum(words)
