@@ -16,6 +16,7 @@ struct list {
 	bool one;
 	json_t *patch;
 	char *tags;
+	const char *name; /* that it has now; borrowed from the patch; NULL: as in the path */
 };
 
 static void list_free(void *ctx)
@@ -165,9 +166,10 @@ enum step api_hosts(struct request *req)
 
 static void show(struct list *l)
 {
+	const char *name = l->name ? l->name : request_path(l->req, "host");
+
 	l->one = true;
-	sql_init(&l->sql, &Q_HOSTS_LIST, (struct db_param[]){P_TEXT(request_path(l->req, "host"))},
-		 1);
+	sql_init(&l->sql, &Q_HOSTS_LIST, (struct db_param[]){P_TEXT(name)}, 1);
 	l->page.limit = 1;
 	l->page.sort = &sorts[0];
 	run_list(l, "true");
@@ -187,10 +189,20 @@ static void on_patched(void *ctx, const struct db_result *r, const struct err *e
 {
 	struct list *l = ctx;
 
-	if (err)
+	if (err && err->code == ERR_CONFLICT && l->name)
+		(void)reply_problem(l->req, 409, "name-taken", NULL,
+				    "There is a host '%s' already.", l->name);
+	else if (err)
 		(void)reply_err(l->req, err);
 	else if (!db_rows(r))
 		(void)reply_problem(l->req, 404, "not-found", NULL, "there is no host '%s'",
+				    request_path(l->req, "host"));
+	else if (!db_bool(r, 0, 0))
+		(void)reply_problem(l->req, 409, "agent-online",
+				    "Stop the agent and wait 10 minutes, rename, write host = "
+				    "NEW into its /etc/rigstat/agent.conf, and start it.",
+				    "The agent of '%s' goes by this name: it would make a new "
+				    "host of it.",
 				    request_path(l->req, "host"));
 	else
 		show(l);
@@ -198,16 +210,22 @@ static void on_patched(void *ctx, const struct db_result *r, const struct err *e
 
 enum step api_host_edit(struct request *req)
 {
-	static const char *const none[] = {NULL}, *const members[] = {"tags", "note", "retired",
-								      NULL};
+	static const char *const none[] = {NULL};
+	static const char *const members[] = {"tags", "note", "retired", "name", NULL};
 	struct list *l = list_new(req);
 	struct db_param retired = P_NULL(DB_BOOL);
 	json_t *tags, *flag;
 	const char *note;
 
 	if (!api_params(req, none) || !api_body(req, members, &l->patch) ||
-	    !api_text(req, l->patch, "note", 4000, &note))
+	    !api_text(req, l->patch, "note", 4000, &note) ||
+	    !api_text(req, l->patch, "name", 128, &l->name))
 		return STEP_DONE;
+	if (l->name && (!*l->name || strpbrk(l->name, " /\n\t")))
+		return reply_fault(
+			req,
+			&(struct fault){.status = 400, .slug = "invalid-body", .parameter = "name"},
+			"name: 1 to 128 bytes without a blank or slash");
 	tags = json_object_get(l->patch, "tags");
 	if (tags && !api_labels(req, "tags", tags))
 		return STEP_DONE;
@@ -224,7 +242,8 @@ enum step api_host_edit(struct request *req)
 	db_query(req->server->db, DB_QUERY, &Q_HOST_PATCH,
 		 (struct db_param[]){P_TEXT(request_path(req, "host")), P_JSON(l->tags),
 				     P_TEXT(note),
-				     P_BOOL(json_object_get(l->patch, "note") != NULL), retired},
-		 5, DB_DEADLINE_MS, &req->pending, on_patched, l);
+				     P_BOOL(json_object_get(l->patch, "note") != NULL), retired,
+				     P_TEXT(l->name)},
+		 6, DB_DEADLINE_MS, &req->pending, on_patched, l);
 	return STEP_WAIT;
 }

@@ -5,7 +5,7 @@ _rigstat() {
 	local word=${COMP_WORDS[COMP_CWORD]} options=''
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import relabel export exclude doctor status demo --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import relabel tag annotate rename export exclude doctor status demo --help --version' -- "$word")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -23,6 +23,9 @@ _rigstat() {
 	show) options='--format --formats --help --interval --json --metric --overflow --unit' ;;
 	import) options='--boot --dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;
 	relabel) options='--help --server' ;;
+	tag) options='--help --server' ;;
+	annotate) options='--append --help --server' ;;
+	rename) options='--help --server' ;;
 	export) options='--format --help --interval --metric --overflow --server --to --unit' ;;
 	exclude) options='--help --reason --server --undo' ;;
 	doctor) options='--help --json --server' ;;

@@ -160,6 +160,16 @@ complete -c rigstat -n '__fish_seen_subcommand_from import' -l watch
 complete -c rigstat -n __fish_use_subcommand -f -a relabel -d 'other factor levels for an imported run'
 complete -c rigstat -n '__fish_seen_subcommand_from relabel' -l help
 complete -c rigstat -n '__fish_seen_subcommand_from relabel' -l server
+complete -c rigstat -n __fish_use_subcommand -f -a tag -d 'tags of runs, hosts and experiments'
+complete -c rigstat -n '__fish_seen_subcommand_from tag' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from tag' -l server
+complete -c rigstat -n __fish_use_subcommand -f -a annotate -d 'a note on a run, host or experiment'
+complete -c rigstat -n '__fish_seen_subcommand_from annotate' -l append
+complete -c rigstat -n '__fish_seen_subcommand_from annotate' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from annotate' -l server
+complete -c rigstat -n __fish_use_subcommand -f -a rename -d 'another name for an experiment or host'
+complete -c rigstat -n '__fish_seen_subcommand_from rename' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from rename' -l server
 complete -c rigstat -n __fish_use_subcommand -f -a export -d 'runs as JSON, CSV, HdrHistogram or OpenMetrics'
 complete -c rigstat -n '__fish_seen_subcommand_from export' -l format
 complete -c rigstat -n '__fish_seen_subcommand_from export' -l help

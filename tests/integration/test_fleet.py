@@ -200,3 +200,39 @@ def test_reserving(server):
 ])
 def test_a_reservation_is_checked(shared_server, body):
     send(shared_server, "PUT", f"/api/v1/hosts/{HOST}/reservation", body, 400)
+
+
+def value_run(server):
+    run = {"host": HOST, "experiment": "rq", "state": "ok", "kind": "measured", "factors": {"f": "0"},
+           "series": [{"metric": "elapsed", "kind": "value", "unit": "ns", "value": 1}]}
+    return send(server, "POST", "/api/v1/runs", run, 201)
+
+
+def test_tags_notes_and_names(server):
+    value_run(server)
+    for what, url in (("r_1", "/runs/r_1"), ("experiment/rq", "/experiments/rq"), (f"host/{HOST}", f"/hosts/{HOST}")):
+        def now():
+            return server.get("/api/v1" + url).json()
+
+        assert rigstat(server, "tag", what, "rack=7", "b=x y") == "b=x y\nrack=7\n" or now()["tags"] == {"rack": "7", "b": "x y"}
+        rigstat(server, "tag", what, "b-", "c=")
+        assert now()["tags"] == {"rack": "7", "c": ""}, what
+        assert "rack=7" in rigstat(server, "tag", what) and now()["tags"] == {"rack": "7", "c": ""}
+        rigstat(server, "annotate", what, "fan was loud")
+        rigstat(server, "annotate", what, "--append", "and hot")
+        assert now()["note"] == "fan was loud\nand hot"
+        rigstat(server, "annotate", what, "")
+        assert now()["note"] is None
+        assert "neither NAME=VALUE nor NAME-" in rigstat(server, "tag", what, "word", status=3)
+    rigstat(server, "rename", "e_1", "rq-new")
+    assert server.get("/api/v1/experiments/e_1").json()["name"] == "rq-new"
+    assert server.get("/api/v1/experiments/rq").status == 404
+    assert "without a slash" in rigstat(server, "rename", "e_1", "a/b", status=3)
+    rigstat(server, "rename", f"host/{HOST}", "box-8")
+    assert server.get("/api/v1/hosts/box-8").json()["runs"] == 1 and server.get(f"/api/v1/hosts/{HOST}").status == 404
+    beat(server)  # an agent that still goes by the old name is another host
+    assert "goes by this name" in rigstat(server, "rename", f"host/{HOST}", "box-9", status=3)
+    assert "There is a host" in rigstat(server, "rename", "host/box-8", HOST, status=3)
+    assert "runs have no names" in rigstat(server, "rename", "r_1", "x", status=3)
+    assert "is none of" in rigstat(server, "tag", "rq", status=3)
+    assert "there is no host" in rigstat(server, "rename", "host/nobody", "x", status=3)
