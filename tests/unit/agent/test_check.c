@@ -140,7 +140,8 @@ static void test_a_good_box(void **state)
 	check_kernel(&f->c);
 	check_cpu(&f->c);
 	for (size_t i = 0; i < f->c.found.len; i++)
-		if (f->c.found.v[i].level != CHECK_OK && strcmp(f->c.found.v[i].name, "time-sync") != 0)
+		if (f->c.found.v[i].level != CHECK_OK &&
+		    strcmp(f->c.found.v[i].name, "time-sync") != 0)
 			fail_msg("%s: %s", f->c.found.v[i].name, f->c.found.v[i].text);
 	expect(f, "turbo", CHECK_OK, "off");
 	expect(f, "isolcpus", CHECK_OK, "every measured CPU is isolated");
