@@ -42,6 +42,7 @@ enum step api_import_formats(struct request *req);
 /* api_hosts.c, api_experiments.c, api_environments.c, api_metrics.c */
 enum step api_hosts(struct request *req);
 enum step api_host(struct request *req);
+enum step api_host_heatmap(struct request *req); /* api_heatmap.c */
 enum step api_host_edit(struct request *req);
 enum step api_experiments(struct request *req);
 enum step api_experiment(struct request *req);

@@ -186,6 +186,28 @@ bool api_time(struct request *req, const char *name, bool end, int64_t *ret)
 	return bad_parameter(req, name, &err);
 }
 
+bool api_equal_labels(struct request *req, const char *name, char **ret)
+{
+	struct selector *s CLEANUP(selector_freep) = NULL;
+	json_auto_t *o = json_object();
+
+	if (!api_selector(req, name, request_query(req, name), &s))
+		return false;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->terms[i].op != SELECTOR_EQ) {
+			(void)reply_fault(req,
+					  &(struct fault){.status = 400,
+							  .slug = "invalid-parameter",
+							  .parameter = name},
+					  "%s: write name=value, as cpu=0", name);
+			return false;
+		}
+		json_object_set_new(o, s->terms[i].key, json_string(s->terms[i].values[0]));
+	}
+	*ret = json_dumps(o, JSON_COMPACT);
+	return true;
+}
+
 /* ---- bodies ---- */
 
 bool api_body(struct request *req, const char *const *members, json_t **ret)

@@ -41,6 +41,9 @@ bool api_time(struct request *req, const char *name, bool end, int64_t *ret);
 bool api_body(struct request *req, const char *const *members, json_t **ret);
 /* An object of texts, at most 64. */
 bool api_labels(struct request *req, const char *parameter, const json_t *v);
+/* A parameter as cpu=0,context=thread: a JSON object of what must be equal (owned by the caller).
+ */
+bool api_equal_labels(struct request *req, const char *name, char **ret);
 /* A clean text or null of at most `max` bytes; *ret is NULL for null or absent (borrowed). */
 bool api_text(struct request *req, const json_t *o, const char *name, size_t max, const char **ret);
 

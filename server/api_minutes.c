@@ -228,26 +228,6 @@ static bool bad(struct request *req, const char *name, const char *detail)
 	return false;
 }
 
-static bool read_labels(struct view *v)
-{
-	struct selector *s CLEANUP(selector_freep) = NULL;
-	json_t *o;
-
-	if (!api_selector(v->req, "labels", request_query(v->req, "labels"), &s))
-		return false;
-	o = json_object();
-	for (size_t i = 0; i < s->n; i++) {
-		if (s->terms[i].op != SELECTOR_EQ) {
-			json_decref(o);
-			return bad(v->req, "labels", "write name=value, as cpu=0");
-		}
-		json_object_set_new(o, s->terms[i].key, json_string(s->terms[i].values[0]));
-	}
-	v->labels = json_dumps(o, JSON_COMPACT);
-	json_decref(o);
-	return true;
-}
-
 static bool read_bins(struct view *v)
 {
 	const char *bins = request_query(v->req, "bins");
@@ -274,7 +254,8 @@ enum step api_run_minutes(struct request *req)
 	v->req = req;
 	req->ctx = v;
 	req->ctx_free = view_free;
-	if (!read_bins(v) || !read_labels(v) || !run_query_path(req, params, uid))
+	if (!read_bins(v) || !api_equal_labels(req, "labels", &v->labels) ||
+	    !run_query_path(req, params, uid))
 		return STEP_DONE;
 	db_query(req->server->db, DB_QUERY, &Q_RUN_FIND, params, 2, DB_DEADLINE_MS, &req->pending,
 		 on_found, v);

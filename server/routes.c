@@ -23,6 +23,7 @@ const struct route routes[] = {
 	{HTTP_GET, "/api/v1/stream", SCOPE_READ, 0, 0, api_stream},
 	{HTTP_GET, "/api/v1/hosts", SCOPE_READ, 0, 0, api_hosts},
 	{HTTP_GET, "/api/v1/hosts/{host}", SCOPE_READ, 0, 0, api_host},
+	{HTTP_GET, "/api/v1/hosts/{host}/heatmap/{metric}", SCOPE_READ, 0, 20000, api_host_heatmap},
 	{HTTP_PATCH, "/api/v1/hosts/{host}", SCOPE_WRITE, PATCH_MAX, 0, api_host_edit},
 	{HTTP_GET, "/api/v1/hosts/{host}/agent", SCOPE_INGEST, 0, 0, api_agent},
 	{HTTP_POST, "/api/v1/hosts/{host}/agent", SCOPE_INGEST, PATCH_MAX, 0, api_agent_report},

@@ -25,6 +25,19 @@ export async function launch() {
   return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
 }
 
+const pending = new WeakMap();
+
+/** Waits until nothing is asked for during 200 ms and no skeleton is shown. */
+export async function settled(page) {
+  let quiet = 0;
+  for (let i = 0; quiet < 5; i++) {
+    if (i > 500) throw new Error("the page does not come to rest");
+    await page.waitForTimeout(40);
+    quiet = pending.get(page).size === 0 ? quiet + 1 : 0;
+  }
+  await page.waitForFunction(() => !document.querySelector(".skeleton"));
+}
+
 /** A page of a fresh context and the list of its faults. */
 export async function open(browser, options = {}) {
   const context = await browser.newContext({
@@ -50,6 +63,11 @@ export async function open(browser, options = {}) {
       console.error(`CSP ${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`),
     );
   });
+  // An open stream is no loading: Playwright's "networkidle" would wait for its end.
+  page.on("requestfinished", (r) => pending.get(page)?.delete(r));
+  page.on("requestfailed", (r) => pending.get(page)?.delete(r));
+  pending.set(page, new Set());
+  page.on("request", (r) => !/\/api\/v1\/stream/.test(r.url()) && pending.get(page).add(r));
   return { page, faults, context };
 }
 

@@ -102,6 +102,11 @@ export function startMock(port = 0, overrides = {}) {
       "X-Content-Type-Options": "nosniff",
       "Referrer-Policy": "same-origin",
     };
+    if (url.pathname === "/api/v1/stream" && !overrides["/api/v1/stream"]) {
+      res.writeHead(200, { ...common, "Content-Type": "text/event-stream" });
+      res.write('event: hello\ndata: {"version":"0","listening":true,"unknown":[]}\n\n');
+      return;
+    }
     if (url.pathname.startsWith("/api/")) {
       const parts = [];
       for await (const part of req) parts.push(part);
@@ -141,7 +146,7 @@ export function startMock(port = 0, overrides = {}) {
   });
   return new Promise((done) =>
     server.listen(port, "127.0.0.1", () =>
-      done({ url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() }),
+      done({ url: `http://127.0.0.1:${server.address().port}`, close: () => (server.close(), server.closeAllConnections()) }),
     ),
   );
 }

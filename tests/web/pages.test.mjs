@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { axe, launch, open } from "./browser.mjs";
+import { axe, launch, open, settled } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 
 let browser, server;
@@ -56,8 +56,7 @@ for (const [path, title] of Object.entries(PAGES))
   test(`${path} opens: light, dark, 390 px; axe-core finds nothing`, () =>
     on(path, async (page) => {
       await page.getByRole("heading", { level: 1, name: title }).waitFor();
-      await page.waitForLoadState("networkidle");
-      await page.waitForFunction(() => !document.querySelector(".skeleton"));
+      await settled(page);
       assert.match(await page.title(), /rigstat$/);
       assert.deepEqual(await axe(page), [], "light");
       await page.emulateMedia({ colorScheme: "dark" });
@@ -107,7 +106,7 @@ test("runs: every column sorts with n/a last both ways, filters are chips, an em
         const before = page.url();
         await head.click();
         await page.waitForFunction((b) => location.href !== b, before);
-        await page.waitForLoadState("networkidle");
+        await settled(page);
         const column = await page.$$eval(
           "table.runs tbody tr",
           (rows, at) => rows.map((r) => r.children[at].textContent),

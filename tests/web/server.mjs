@@ -26,29 +26,37 @@ export async function startServer({ empty = false } = {}) {
   const dir = mkdtempSync(join(tmpdir(), "rigstat-web-"));
   chmodSync(dir, 0o755); // the private PostgreSQL runs as another user when we are root
   const url = `http://127.0.0.1:${await freePort()}`;
-  const child = spawn(
-    binary,
-    ["serve", "--embedded", join(dir, "db"), "--listen", url.slice("http://".length)],
-    { stdio: ["ignore", "ignore", "pipe"] },
-  );
+  let child, ended;
   let log = "";
-  child.stderr.on("data", (d) => (log += d));
-  const ended = new Promise((done) => child.on("exit", done));
-  const stop = async () => {
+  /** The same data and port, also after down(). */
+  const up = async () => {
+    child = spawn(
+      binary,
+      ["serve", "--embedded", join(dir, "db"), "--listen", url.slice("http://".length)],
+      { stdio: ["ignore", "ignore", "pipe"] },
+    );
+    child.stderr.on("data", (d) => (log += d));
+    ended = new Promise((done) => child.on("exit", done));
+    for (let i = 0; ; i++) {
+      if (child.exitCode !== null || i > 600) throw new Error(`the server did not start:\n${log}`);
+      const ready = await fetch(`${url}/readyz`).then(
+        (r) => r.ok,
+        () => false,
+      );
+      if (ready) break;
+      await new Promise((r) => setTimeout(r, 100));
+    }
+  };
+  const down = async () => {
     child.kill("SIGTERM");
     const code = await ended;
-    rmSync(dir, { recursive: true, force: true });
     if (code !== 0) throw new Error(`the server ended with ${code}:\n${log}`);
   };
-  for (let i = 0; ; i++) {
-    if (child.exitCode !== null || i > 600) throw new Error(`the server did not start:\n${log}`);
-    const ready = await fetch(`${url}/readyz`).then(
-      (r) => r.ok,
-      () => false,
-    );
-    if (ready) break;
-    await new Promise((r) => setTimeout(r, 100));
-  }
+  const stop = async () => {
+    if (child.exitCode === null) await down();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  await up();
   if (!empty) await load(url);
-  return { url, stop, log: () => log };
+  return { url, up, down, stop, dir, log: () => log };
 }

@@ -2,7 +2,7 @@
 // Pictures of pages for a person to look at: node shots.mjs DIR BASE_URL [NAME=PATH …]; light, dark and 390 px.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { launch, open } from "./browser.mjs";
+import { launch, open, settled } from "./browser.mjs";
 
 const [dir, base, ...pages] = process.argv.slice(2);
 const only = process.env.VIEWS?.split(",");
@@ -23,8 +23,8 @@ for (const [view, options] of Object.entries(VIEWS)) {
   for (const spec of pages) {
     const cut = spec.indexOf("=");
     const { page, faults, context } = await open(browser, options);
-    await page.goto(base + spec.slice(cut + 1), { waitUntil: "networkidle" });
-    await page.waitForFunction(() => !document.querySelector(".skeleton"));
+    await page.goto(base + spec.slice(cut + 1));
+    await settled(page);
     await page.waitForTimeout(400);
     await page.screenshot({ path: join(dir, `${spec.slice(0, cut)}-${view}.png`), fullPage: true });
     if (faults.length > 0) console.log(spec, view, faults);

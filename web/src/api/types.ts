@@ -385,12 +385,25 @@ export interface Token {
   last_used: string | null;
 }
 
+export interface Progress {
+  total?: number | null;
+  ok?: number | null;
+  failed?: number | null;
+  order?: number | null;
+  cell?: string | null;
+  left_ns?: number | null;
+}
+
 export interface Assignment {
   id: string;
   host: string;
-  state: "queued" | "taken" | "running" | "done" | "failed" | "refused" | "cancelled";
+  state: "queued" | "taken" | "running" | "paused" | "done" | "failed" | "refused" | "cancelled";
   text: string;
   cancel: boolean;
+  pause?: boolean;
+  by?: string | null;
+  waits_for?: string | null;
+  progress?: Progress | null;
   created: string | null;
   taken: string | null;
   seen: string | null;
@@ -432,10 +445,47 @@ export interface EnvironmentDoc {
   hosts?: string[];
 }
 
+export interface HostHeat {
+  host: string;
+  metric: string;
+  unit: string;
+  labels: Labels;
+  from: string;
+  to: string;
+  step_ns: number;
+  source: "intervals" | "minutes";
+  edges: number[];
+  t: number[]; // number of the column
+  count: number[];
+  lost: number[];
+  overflow: number[];
+  p50: (number | null)[];
+  p99: (number | null)[];
+  max: (number | null)[];
+  counts: number[][];
+}
+
+/** The last heartbeat of an agent. */
+export interface AgentReport {
+  version?: string | null;
+  reported?: string | null;
+  uptime_ns?: number | null;
+  box_uptime_ns?: number | null;
+  clock_offset_ns?: number | null;
+  clock_error_ns?: number | null;
+  spool?: { bytes?: number | null; records?: number | null; problem?: string | null };
+  dropped?: { records?: number | null; samples?: number | null; refused?: number | null };
+  error?: { text: string; time?: string | null } | null;
+}
+
 export interface Host {
   name: string;
-  state: "online" | "stale" | "offline" | "imported";
+  state: "online" | "stale" | "offline" | "imported" | "retired";
   last_seen: string | null;
+  lag_ns?: number | null;
+  now?: { state: string; text: string; experiment?: string | null; run?: string | null } | null;
+  agent?: AgentReport | null;
+  reserved?: { by: string; reason: string | null; since: string; until: string | null } | null;
   age_ns?: number | null;
   agent_version: string | null;
   kernel: string | null;

@@ -24,9 +24,11 @@ interface Props {
   about: string;
   tableOpen: boolean;
   onTable(): void;
+  brush?: [number, number] | null; // ms since 1970
+  onBrush?(range: [number, number] | null): void;
 }
 
-export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
+export function HeatMap({ model, title, about, tableOpen, onTable, brush, onBrush }: Props) {
   const zone = useZone();
   const theme = useTheme();
   const hostRef = useRef<HTMLDivElement>(null);
@@ -50,6 +52,7 @@ export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
       draw(canvas, width, model, readPalette(canvas), theme === "dark", zone === "utc");
   }, [model, width, theme, zone]);
 
+  const [mark, setMark] = useState<number | null>(null); // where Enter began a range
   const at = (i: number) => Math.max(0, Math.min(columns.length - 1, i));
   const onKey = (e: KeyboardEvent) => {
     const step = e.shiftKey ? 10 : 1;
@@ -57,13 +60,42 @@ export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
     else if (e.key === "ArrowLeft") setIndex(at((index ?? 1) - step));
     else if (e.key === "Home") setIndex(0);
     else if (e.key === "End") setIndex(columns.length - 1);
+    else if (e.key === "Enter" && onBrush && index !== null) {
+      const b = columns[index]!;
+      const t = b.block.t[b.i]!;
+      setMark(mark === null ? t : null);
+      if (mark !== null) onBrush([Math.min(mark, t), Math.max(mark, t) + b.block.step]);
+    } else if (e.key === "Escape" && brush) onBrush?.(null);
     else return;
     e.preventDefault();
     e.stopPropagation();
   };
-  const onMove = (e: PointerEvent) => {
+  const timeAt = (e: PointerEvent) => {
     const x = e.clientX - hostRef.current!.getBoundingClientRect().left;
-    const t = model.t[0] + ((x - LEFT) / (width - LEFT - RIGHT)) * (model.t[1] - model.t[0]);
+    const share = Math.max(0, Math.min(1, (x - LEFT) / (width - LEFT - RIGHT)));
+    return model.t[0] + share * (model.t[1] - model.t[0]);
+  };
+  const [drag, setDrag] = useState<[number, number] | null>(null);
+  const onDown = (e: PointerEvent) => {
+    if (!onBrush || e.button !== 0 || e.pointerType === "touch") return;
+    (e.currentTarget as HTMLElement).setPointerCapture(e.pointerId);
+    const t = timeAt(e);
+    setDrag([t, t]);
+  };
+  const onUp = () => {
+    if (!drag) return;
+    const [lo, hi] = drag[0] < drag[1] ? drag : [drag[1], drag[0]];
+    setDrag(null);
+    // A click is no range: it drops the one that is there.
+    onBrush?.(hi - lo > (model.t[1] - model.t[0]) / 100 ? [lo, hi] : null);
+  };
+  const shown = drag ? [Math.min(...drag), Math.max(...drag)] : brush;
+  const place = (t: number) =>
+    LEFT +
+    Math.max(0, Math.min(1, (t - model.t[0]) / (model.t[1] - model.t[0]))) * (width - LEFT - RIGHT);
+  const onMove = (e: PointerEvent) => {
+    const t = timeAt(e);
+    if (drag) setDrag([drag[0], t]);
     const i = columns.findIndex((c) => t >= c.block.t[c.i]! && t < c.block.t[c.i]! + c.block.step);
     setIndex(i < 0 ? null : i);
   };
@@ -106,17 +138,28 @@ export function HeatMap({ model, title, about, tableOpen, onTable }: Props) {
         class="plot"
         role="group"
         aria-roledescription="chart"
-        aria-label={`${title}. ${about} Left and right arrow keys read minutes.`}
+        aria-label={`${title}. ${about} Left and right arrow keys read columns.${onBrush ? " Enter begins and ends a range." : ""}`}
         tabIndex={0}
         onKeyDown={onKey}
       >
         <div
           ref={hostRef}
           class="canvas h280"
+          onPointerDown={onDown}
+          onPointerUp={onUp}
           onPointerMove={onMove}
           onPointerLeave={() => setIndex(null)}
         >
           <canvas ref={canvasRef} />
+          {shown && (
+            <div
+              class="heat-brush"
+              style={{
+                left: `${place(shown[0]!)}px`,
+                width: `${Math.max(1, place(shown[1]!) - place(shown[0]!))}px`,
+              }}
+            />
+          )}
           {column && (
             <div
               class="heat-cursor"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The heat map of one run, or of the latest runs of a box. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { API, ApiError, getJson } from "../api/client";
 import type { Minutes } from "../api/types";
+import { useLive } from "../live/live";
 import { setQuery, usePlace } from "../lib/router";
 import { listOf, toggled } from "../compare/state";
 import { heatModel, type HeatBlock } from "./heat";
@@ -28,21 +29,25 @@ interface Props {
   runs: readonly string[];
   metric: string;
   title: string;
-  refreshMs?: number; // the last run is still going on
+  topic?: string; // the newest run is still going on: where its news come
   onLatest?: (m: Minutes | null) => void;
 }
 
 /** Nothing at all when no run has minutes: an import has no course of time. */
-export function OverTime({ runs, metric, title, refreshMs, onLatest }: Props) {
+export function OverTime({ runs, metric, title, topic, onLatest }: Props) {
   const { query } = usePlace();
   const [answers, setAnswers] = useState<Minutes[]>([]);
   const [error, setError] = useState<string | null>(null);
   const key = `${runs.join()} ${metric}`;
 
+  const [round, setRound] = useState(0);
+  const kept = useRef({ key: "", known: new Map<string, Minutes>() });
+  useLive(topic ?? null, () => setRound((n) => n + 1), 5000);
+
   useEffect(() => {
     const abort = new AbortController();
-    const known = new Map<string, Minutes>();
-    let timer = 0;
+    if (kept.current.key !== key) kept.current = { key, known: new Map() };
+    const { known } = kept.current;
     const load = async () => {
       for (const run of runs) {
         // Only the newest run grows.
@@ -58,25 +63,14 @@ export function OverTime({ runs, metric, title, refreshMs, onLatest }: Props) {
       setError(null);
       onLatest?.(known.get(runs[0]!) ?? null);
     };
-    const loop = () => {
-      load().then(
-        () => {
-          if (refreshMs && !abort.signal.aborted) timer = window.setTimeout(loop, refreshMs);
-        },
-        (e: unknown) => {
-          if (abort.signal.aborted) return;
-          if (!(e instanceof ApiError)) throw e;
-          setError(e.problem.title);
-          if (refreshMs) timer = window.setTimeout(loop, refreshMs);
-        },
-      );
-    };
-    if (runs.length > 0) loop();
-    return () => {
-      abort.abort();
-      clearTimeout(timer);
-    };
-  }, [key, refreshMs]);
+    if (runs.length > 0)
+      load().catch((e: unknown) => {
+        if (abort.signal.aborted) return;
+        if (!(e instanceof ApiError)) throw e;
+        setError(e.problem.title);
+      });
+    return () => abort.abort();
+  }, [key, round]);
 
   const model = useMemo(() => heatModel(answers.map(blockOf), answers[0]?.unit ?? "ns"), [answers]);
   const tables = listOf(query, "tables");

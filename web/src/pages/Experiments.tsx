@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /experiments and /experiments/{id}: designs, their cells in order, and the comparison of levels. */
 
-import { useEffect } from "preact/hooks";
 import { API, useApi } from "../api/client";
 import type { Experiment, List, RunItem } from "../api/types";
 import { SIDE_TONES } from "../chart/model";
 import { letter } from "../chart/compare";
 import { pageUrl } from "../compare/state";
+import { useLive } from "../live/live";
 import { fmt, plural } from "../lib/format";
 import { usePlace } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
@@ -57,6 +57,7 @@ function ExperimentList() {
   const url = `${API}/experiments`;
   const list = useApi<List<Experiment>>(url);
   const more = useMore<Experiment>(list.data, url);
+  useLive(more.items.length > 0 ? null : "experiments", list.retry, 2000);
   const sort = parseSort(one(query, "sort"), FALLBACK);
   return (
     <>
@@ -190,12 +191,7 @@ function Progress({ e }: { e: Experiment }) {
 export function ExperimentPage({ id }: { id: string }) {
   const experiment = useApi<Experiment>(`${API}/experiments/${encodeURIComponent(id)}`);
   useTitle(experiment.data?.name ?? "Experiment");
-  const going = (experiment.data?.runs.running ?? 0) > 0;
-  useEffect(() => {
-    if (!going) return;
-    const timer = setInterval(experiment.retry, 5000);
-    return () => clearInterval(timer);
-  }, [going, experiment.retry]);
+  useLive(experiment.data ? `experiment:${experiment.data.id}` : null, experiment.retry);
   return (
     <Show from={experiment} what="the experiment">
       {(e) => (
@@ -315,7 +311,7 @@ function Cells({ e }: { e: Experiment }) {
 function InOrder({ e }: { e: Experiment }) {
   const url = `${API}/runs?experiment=${encodeValue(e.id)}&sort=order&limit=1000`;
   const runs = useApi<List<RunItem>>(url);
-  useEffect(() => runs.retry(), [e.runs.total, e.runs.running, e.runs.failed]);
+  useLive(`experiment:${e.id}`, runs.retry);
   const cellOf = (r: RunItem) =>
     e.cells.findIndex((c) => Object.entries(c.factors).every(([k, v]) => r.factors[k] === v));
   return (

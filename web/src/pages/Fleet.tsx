@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* / : the boxes, what needs attention, and the way to a first comparison. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { API, ApiError, sendJson, useApi } from "../api/client";
 import type { Experiment, Host, HostList, List, Status } from "../api/types";
 import { group, plural } from "../lib/format";
+import { useLive } from "../live/live";
 import { setQuery, usePlace } from "../lib/router";
 import { parseSort, sortBy, type SortKey } from "../lib/table";
 import { encodeValue, one, tidy } from "../lib/urlstate";
@@ -30,6 +31,7 @@ const STATES: Record<Host["state"], { symbol: string; text: string; tone: string
     stale: { symbol: "◐", text: "stale", tone: "mixed", rank: 3 },
     offline: { symbol: "○", text: "offline", tone: "bad", rank: 4 },
     imported: { symbol: "⇩", text: "imported", tone: "weak", rank: 0 },
+    retired: { symbol: "–", text: "retired", tone: "weak", rank: 0 },
   };
 
 const KEYS: Record<string, (h: Host) => SortKey> = {
@@ -43,18 +45,16 @@ const KEYS: Record<string, (h: Host) => SortKey> = {
   now: (h) => h.last_run?.started,
 };
 
-const REFRESH_MS = 5000;
+/* How often: records come every second from every box, the states of boxes change seldom. */
+const RECORDS_MS = 5000;
+const isNews = (changes: string[]) => changes.some((c) => c !== "data");
 
 export function FleetPage() {
   useTitle("Fleet");
   const hosts = useApi<HostList>(`${API}/hosts?limit=1000`);
   const status = useApi<Status>(`${API}/status`);
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState === "visible") hosts.retry();
-    }, REFRESH_MS);
-    return () => clearInterval(timer);
-  }, [hosts.retry]);
+  useLive("fleet", hosts.retry, RECORDS_MS);
+  useLive("fleet", () => (hosts.retry(), status.retry()), 1000, isNews);
   return (
     <>
       <header class="page-head">

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* /hosts/{host}: one box and its latest runs. */
 
-import { useEffect, useState } from "preact/hooks";
 import { API, useApi } from "../api/client";
-import type { Host, List, Minutes, RunItem } from "../api/types";
-import { OverTime } from "../chart/overtime";
-import { group, plural } from "../lib/format";
-import { quoteValue } from "../lib/selector";
+import type { Host, List, RunItem } from "../api/types";
+import { HostOverTime } from "../chart/hostheat";
+import { useLive } from "../live/live";
+import { fmt, fmtBytes, fmtSpan, group, plural } from "../lib/format";
 import { encodeValue } from "../lib/urlstate";
 import { Ago, Factors, Facts, Heading, Num, Scroll, Show, Time, useTitle } from "../ui/bits";
 import { StateWord } from "./Fleet";
@@ -16,6 +15,7 @@ import { Flags } from "./Runs";
 export function HostPage({ name }: { name: string }) {
   useTitle(name);
   const host = useApi<Host>(`${API}/hosts/${encodeURIComponent(name)}`);
+  useLive(`host:${name}`, host.retry, 5000);
   return (
     <Show from={host} what="the box">
       {(h) => (
@@ -35,6 +35,17 @@ export function HostPage({ name }: { name: string }) {
           </header>
           <Facts
             items={[
+              ["now", h.now?.text],
+              [
+                "reserved",
+                h.reserved && (
+                  <>
+                    by {h.reserved.by}
+                    {h.reserved.reason && `: ${h.reserved.reason}`}
+                  </>
+                ),
+              ],
+              ["behind", h.lag_ns ? fmtSpan(h.lag_ns) : null],
               ["kernel", h.kernel],
               ["CPU", h.cpu],
               ["CPUs", h.cpus],
@@ -45,7 +56,8 @@ export function HostPage({ name }: { name: string }) {
               ["note", h.note],
             ]}
           />
-          {h.state !== "imported" && <Watch host={h.name} />}
+          {h.state !== "imported" && <OverAll host={h.name} />}
+          <AgentFacts h={h} />
           {h.environment && <EnvironmentFacts sha={h.environment} />}
           <LatestRuns host={h.name} />
         </>
@@ -54,43 +66,50 @@ export function HostPage({ name }: { name: string }) {
   );
 }
 
-const WATCHED_HOURS = 3;
-
-/** The daemon's hourly watch runs, one after the other, and the last minute in words. */
-function Watch({ host }: { host: string }) {
-  const runs = useApi<List<RunItem>>(
-    `${API}/runs?q=${encodeValue(`host=${quoteValue(host)},kind=watch`)}&limit=${WATCHED_HOURS}`,
-  );
-  const [latest, setLatest] = useState<Minutes | null>(null);
-  useEffect(() => {
-    const timer = setInterval(runs.retry, 60000); // a new run begins every hour
-    return () => clearInterval(timer);
-  }, [runs.retry]);
-  const list = runs.data?.items ?? [];
-  const first = list[0];
+/** The metric of the newest run: what the box measures, latency first. */
+function OverAll({ host }: { host: string }) {
+  const runs = useApi<List<RunItem>>(`${API}/runs?host=${encodeValue(host)}&limit=1`);
+  const first = runs.data?.items[0];
   if (!first) return null;
-  const metric = first.summary?.metric ?? first.metrics[0] ?? "wakeup_latency";
-  const last = latest ? latest.t.length - 1 : -1;
+  const metric = first.metrics.includes("wakeup_latency")
+    ? "wakeup_latency"
+    : (first.summary?.metric ?? first.metrics[0]);
+  return metric ? <HostOverTime host={host} metric={metric} /> : null;
+}
+
+/** What the agent says about itself: the heartbeat in words, problems first. */
+function AgentFacts({ h }: { h: Host }) {
+  const a = h.agent;
+  if (!a) return null;
+  const dropped = a.dropped?.samples ?? 0;
   return (
-    <>
-      {latest && last >= 0 && (
-        <p>
-          <strong>Last minute</strong> (<Time at={latest.t[last]} />
-          ): p50 <Num v={latest.p50[last]} unit={latest.unit} />, p99{" "}
-          <Num v={latest.p99[last]} unit={latest.unit} />, max{" "}
-          <Num v={latest.max[last]} unit={latest.unit} />,{" "}
-          {plural(latest.count[last] ?? 0, "sample")}
-          {(latest.lost[last] ?? 0) > 0 ? `, ${group(latest.lost[last]!)} lost` : ", none lost"}.
+    <section aria-labelledby="agent-title">
+      <h2 id="agent-title">Agent</h2>
+      {a.error && (
+        <p class="notice warn">
+          <strong>Last problem</strong> <Ago at={a.error.time} />: {a.error.text}
         </p>
       )}
-      <OverTime
-        runs={list.map((r) => r.id)}
-        metric={metric}
-        title="Watching"
-        refreshMs={first.state === "running" ? 10000 : undefined}
-        onLatest={setLatest}
+      <Facts
+        items={[
+          ["heard", <Ago at={a.reported} />],
+          ["running for", a.uptime_ns ? fmtSpan(a.uptime_ns) : null],
+          ["box up for", a.box_uptime_ns ? fmtSpan(a.box_uptime_ns) : null],
+          [
+            "waiting to be sent",
+            a.spool ? `${group(a.spool.records ?? 0)} records, ${fmtBytes(a.spool.bytes ?? 0)}` : null,
+          ],
+          ["spool", a.spool?.problem],
+          ["dropped", dropped > 0 ? `${plural(dropped, "sample")} since it started` : "nothing"],
+          [
+            "clock",
+            a.clock_offset_ns !== null && a.clock_offset_ns !== undefined
+              ? `${fmt(Math.abs(a.clock_offset_ns), "ns")} ${a.clock_offset_ns >= 0 ? "ahead" : "behind"}${a.clock_error_ns ? `, known to ${fmt(a.clock_error_ns, "ns")}` : ""}`
+              : null,
+          ],
+        ]}
       />
-    </>
+    </section>
   );
 }
 

@@ -4,6 +4,7 @@
 import { useState } from "preact/hooks";
 import { API, ApiError, sendJson, useApi } from "../api/client";
 import type { Run, SuggestionList } from "../api/types";
+import { useLive } from "../live/live";
 import { fmt, fmtSpan, pretty } from "../lib/format";
 import { usePlace } from "../lib/router";
 import { encodeValue, tidy } from "../lib/urlstate";
@@ -19,6 +20,7 @@ export function RunPage({ id }: { id: string }) {
   const run = useApi<Run>(`${API}/runs/${encodeURIComponent(id)}`);
   const { query } = usePlace();
   useTitle(`Run ${id}`);
+  useLive(`run:${id}`, run.retry, 2000, (c) => c.some((x) => x !== "data"));
   return (
     <Show from={run} what="the run">
       {(r) => (

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { API, ApiError, getJson, useApi } from "../api/client";
 import type { List, RunItem } from "../api/types";
 import { pageUrl } from "../compare/state";
+import { useLive } from "../live/live";
 import { fmt, fmtSpan, group, plural } from "../lib/format";
 import { navigate, setQuery, urlWith, usePlace } from "../lib/router";
 import { runsSelector, splitTerms, withoutTerm } from "../lib/selector";
@@ -60,6 +61,7 @@ export function RunsPage() {
   const url = listUrl(query);
   const first = useApi<List<RunItem>>(url);
   const more = useMore<RunItem>(first.data, url);
+  useLive(more.items.length > 0 ? null : "runs", first.retry, 2000); // a list that is read on stays
   const items = useMemo(
     () => [...(first.data?.items ?? []), ...more.items],
     [first.data, more.items],

@@ -155,7 +155,7 @@ export function RunOverTime({ r, query }: { r: Run; query: Query }) {
       runs={[r.id]}
       metric={metric}
       title="Over time"
-      refreshMs={r.state === "running" ? 10000 : undefined}
+      topic={r.state === "running" ? `run:${r.id}` : undefined}
     />
   );
 }

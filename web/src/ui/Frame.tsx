@@ -4,6 +4,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { zoneName } from "../lib/format";
 import { onKeys } from "../lib/keys";
+import { LiveMark, StalledNote } from "../live/LiveMark";
 import { setPrefs, usePrefs, useTheme, useZone, type Theme } from "../lib/prefs";
 import { navigate, setQuery, usePlace } from "../lib/router";
 import { encodeValue, one } from "../lib/urlstate";
@@ -58,6 +59,7 @@ export function Frame() {
           />
         </form>
         <div class="frame-tools">
+          <LiveMark />
           <ZoneButton onPick={(tz) => one(query, "tz") && setQuery({ tz })} />
           <ThemeButton />
           <button
@@ -72,6 +74,7 @@ export function Frame() {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
+        <StalledNote />
         {body}
       </main>
       <Toasts />
