@@ -27,6 +27,6 @@ with old as (
 		case when j.reason like 'refused:%' then false end, coalesce(j.reason, '')
 	from judged j, d
 ), told as (
-	select pg_notify('rigstat', '{"type":"assignment"}') from d
+	select rigstat.tell('assignment', 'new', null, null, null) from d limit 1
 )
 select dry_run_id from d left join told on true
