@@ -15,7 +15,7 @@ const char verb_tag_help[] = "  rigstat tag r_17 suspect=yes\n"
 			     "\n"
 			     "usage: rigstat tag WHAT [NAME=VALUE | NAME-]... [--server URL]\n"
 			     "\n" THING_HELP "NAME=VALUE sets a tag, NAME- takes it away; the "
-					     "others stay. Without any, they are shown.\n"
+			     "others stay. Without any, they are shown.\n"
 			     "Tags choose in selectors: rigstat runs 'suspect=yes'.\n"
 			     "\n"
 			     "Exit status: 0 done, 3 usage or bad input, 4 server or network.\n";
@@ -26,7 +26,7 @@ const char verb_annotate_help[] =
 	"\n"
 	"usage: rigstat annotate WHAT TEXT [--append] [--server URL]\n"
 	"\n" THING_HELP "The note replaces the one that is there, or is added as a line to it. An "
-			"empty TEXT takes\n"
+	"empty TEXT takes\n"
 	"it away.\n"
 	"\n"
 	"Exit status: 0 done, 3 usage or bad input, 4 server or network.\n";

@@ -21,6 +21,9 @@ void render_side_facts(const json_t *side, struct strbuf *out);
 void render_tail(const json_t *item, struct strbuf *out);
 /* "1 unexpected (cpu.microcode: x | y), 1 intended, 212 equal"; nothing when unknown. */
 void render_environment(const json_t *item, struct strbuf *out);
+/* "throttling by heat in 1 of 10 A and 3 of 10 B runs": what disturbed the runs or the measuring of
+ * them; nothing when nothing did. */
+void render_flags(const json_t *item, struct strbuf *out);
 /* The reading of a row for people: "better", "WORSE", "unclear". */
 const char *render_reading(const json_t *row);
 /* What held the CPU in late wake-ups; nothing when no box recorded it. */

@@ -78,7 +78,7 @@ static void put_list(const json_t *reasons, struct strbuf *out)
 
 static void put_item(const json_t *item, struct strbuf *out)
 {
-	CLEANUP(strbuf_done) struct strbuf tail = {0}, env = {0};
+	CLEANUP(strbuf_done) struct strbuf tail = {0}, env = {0}, flags = {0};
 	const json_t *v = json_object_get(item, "verdict");
 	size_t i;
 	json_t *row;
@@ -109,6 +109,9 @@ static void put_item(const json_t *item, struct strbuf *out)
 		render_markdown_text(out, env.data);
 		strbuf_putc(out, '\n');
 	}
+	render_flags(item, &flags);
+	if (flags.len)
+		strbuf_printf(out, "\nFlagged: %s\n", flags.data);
 }
 
 static void put_gate(const json_t *doc, struct strbuf *out)

@@ -124,57 +124,11 @@ static void put_cautions(const json_t *item, struct strbuf *out)
 	}
 }
 
-/* What disturbed runs or the measuring of them: notes with these codes. */
-static const struct {
-	const char *code, *text;
-} flags[] = {
-	{"steal", "CPU time stolen by the hypervisor"},
-	{"smi", "system management interrupts"},
-	{"throttled", "throttling by heat"},
-	{"blame-rate-halved", "causes read at a lower rate"},
-	{"shares-rate-halved", "samples taken at a lower rate"},
-	{"counters-rate-halved", "counters read at a lower rate"},
-	{"pmu-rate-halved", "hardware counters read at a lower rate"},
-	{"system-rate-halved", "kernel counters read at a lower rate"},
-};
-
-static size_t runs_with_note(const json_t *side, const char *code)
-{
-	json_t *run, *note;
-	size_t i, k, n = 0;
-
-	json_array_foreach(json_object_get(side, "runs"), i, run)
-	{
-		bool has = false;
-
-		json_array_foreach(json_object_get(run, "notes"), k, note) has |=
-			!strcmp(render_str(note, "code"), code);
-		n += has;
-	}
-	return n;
-}
-
-/* "flagged: throttling by heat in 1 of 10 A and 3 of 10 B runs" */
 static void put_flags(const json_t *item, struct strbuf *out)
 {
-	static const char *const keys[] = {"a", "b"};
 	CLEANUP(strbuf_done) struct strbuf text = {0};
 
-	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
-		size_t n[2], all[2];
-
-		for (size_t s = 0; s < ARRAY_LEN(keys); s++) {
-			const json_t *side = json_object_get(item, keys[s]);
-
-			n[s] = runs_with_note(side, flags[i].code);
-			all[s] = json_array_size(json_object_get(side, "runs"));
-		}
-		if (n[0] + n[1])
-			strbuf_printf(&text, "%s%s in %zu of %zu %s and %zu of %zu %s runs",
-				      text.len ? "; " : "", flags[i].text, n[0], all[0],
-				      render_letter(item, "a"), n[1], all[1],
-				      render_letter(item, "b"));
-	}
+	render_flags(item, &text);
 	if (text.len)
 		render_wrapped(out, "flagged: ", 2, text.data);
 }

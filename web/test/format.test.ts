@@ -21,6 +21,11 @@ test("a time has three figures and the unit that fits", () => {
   assert.equal(fmt(7, "ns"), "7 ns");
   assert.equal(fmt(7.5, "ns"), "7.50 ns");
   assert.equal(fmt(999, "ns"), "999 ns");
+  assert.equal(fmt(120e6, "ns/s"), "120 ms/s");
+  assert.equal(fmt(0, "ns/s"), "0 ns/s");
+  assert.equal(fmt(36406558, "bytes/s"), "34.7 MiB/s");
+  assert.equal(fmt(1024, "bytes"), "1.00 KiB");
+  assert.equal(fmt(900, "bytes"), "900 bytes");
   assert.equal(fmt(7071, "ns"), "7.07 µs");
   assert.equal(fmt(47000, "ns"), "47.0 µs");
   assert.equal(fmt(1475000, "ns"), "1.48 ms");
