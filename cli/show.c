@@ -9,9 +9,11 @@
 #include "cli/input.h"
 #include "cli/sides.h"
 #include "cli/verbs.h"
+#include "common/model/profile.h"
 #include "common/parse.h"
 
 #define EXIT_UNREADABLE 1
+#define NAMES_SHOWN	3 /* of a profile's kind */
 
 const char verb_show_help[] =
 	"  rigstat show histogram.txt\n"
@@ -279,6 +281,49 @@ static void put_series(struct strbuf *out, const struct series *s)
 	strbuf_putc(out, '\n');
 }
 
+/* A profile has up to 20 names of a kind: here the largest, all of them in `rigstat profile show`.
+ */
+static bool is_profile_name(const struct series *s)
+{
+	enum profile_basis basis;
+	enum profile_kind kind;
+	const char *name;
+
+	return profile_series(s, &basis, &kind, &name) && profile_is_top(kind);
+}
+
+static size_t larger_names(const struct run *r, const struct series *s, size_t *ret_all)
+{
+	size_t larger = 0;
+
+	*ret_all = 0;
+	for (size_t i = 0; i < r->series_len; i++) {
+		const struct series *o = &r->series[i];
+
+		if (strcmp(o->metric, s->metric) != 0)
+			continue;
+		++*ret_all;
+		larger += o->value > s->value || (o->value == s->value && o < s);
+	}
+	return larger;
+}
+
+static void put_series_of(struct strbuf *out, const struct run *r, const struct series *s)
+{
+	size_t all, larger;
+
+	if (!is_profile_name(s)) {
+		put_series(out, s);
+		return;
+	}
+	larger = larger_names(r, s, &all);
+	if (larger < NAMES_SHOWN)
+		put_series(out, s);
+	else if (larger == NAMES_SHOWN)
+		strbuf_printf(out, "  %s: %zu more names (rigstat profile show)\n", s->metric,
+			      all - NAMES_SHOWN);
+}
+
 static void put_run(struct strbuf *out, const struct run *r, size_t index, size_t runs)
 {
 	if (runs > 1) {
@@ -290,7 +335,7 @@ static void put_run(struct strbuf *out, const struct run *r, size_t index, size_
 	if (r->state == RUN_FAILED)
 		strbuf_puts(out, "  the run failed\n");
 	for (size_t i = 0; i < r->series_len; i++)
-		put_series(out, &r->series[i]);
+		put_series_of(out, r, &r->series[i]);
 	for (size_t i = 0; i < r->notes_len; i++)
 		strbuf_printf(out, "  note (%s): %s\n", r->notes[i].code, r->notes[i].text);
 }

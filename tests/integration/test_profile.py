@@ -129,3 +129,20 @@ def test_one_run(api):
     assert "not sampled" in cli(api, "show", "experiment=none,f=0")
     assert "no run" in cli(api, "show", "r_99999", status=3)
     assert cli(api, "show", "--csv", "r_1").splitlines()[0] == "run,basis,kind,name,of,share"
+
+
+def test_show_and_export_keep_a_profile_readable(tmp_path):
+    """`show` gives the largest names and how many more; CSV has a column for each name, empty where a run did not keep it."""
+    symbols = {f"fn_{i:02d}": 10.0 - i / 10 for i in range(20)}
+    docs = [run(0, 0, symbols=symbols), run(0, 1, symbols={"mod: only_b": 4.5})]
+    path = tmp_path / "two.ndjson"
+    path.write_text("".join(json.dumps(d) + "\n" for d in docs))
+    rigstat = str(BUILD / "cli/rigstat")
+    text = subprocess.run([rigstat, "show", str(path)], capture_output=True, text=True, check=True).stdout
+    first = text[:text.index("run 2")]
+    assert first.count("time_symbol symbol=") == 3 and "time_symbol symbol=fn_00: 10 %" in first
+    assert "time_symbol: 17 more names (rigstat profile show)" in first
+    out = subprocess.run([rigstat, "export", "--to", "csv", str(path)], capture_output=True, text=True, check=True).stdout
+    a, b = csv.DictReader(io.StringIO(out))
+    assert a["time_symbol symbol=fn_19 [%]"] == "8.1" and a["time_symbol symbol=mod: only_b [%]"] == ""
+    assert b["time_symbol symbol=fn_19 [%]"] == "" and b["time_symbol symbol=mod: only_b [%]"] == "4.5"
