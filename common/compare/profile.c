@@ -182,13 +182,22 @@ static void put_quiet(const struct diff *d, const struct profile_row *head, stru
 	}
 }
 
+static bool left_out(const struct diff *d)
+{
+	const struct profile_rows *code = &d->rows[TABLE_CODE], *prog = &d->rows[TABLE_PROGRAMS];
+
+	return code->rare || code->unknown || prog->rare || prog->unknown;
+}
+
 static void make_sentence(struct diff *d)
 {
 	const struct profile_row *head = headline(d);
 	struct strbuf *out = &d->c.sentence;
 
 	if (!head) {
-		strbuf_puts(out, "Nothing but idle time was sampled.");
+		strbuf_puts(out, left_out(d) ? "Nothing to compare: no name is in half of the runs "
+					       "of a side."
+					     : "Nothing but idle time was sampled.");
 		return;
 	}
 	if (!profile_row_moved(head)) {

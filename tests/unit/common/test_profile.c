@@ -396,6 +396,30 @@ static void test_rare_names_and_apps(void **state)
 	done(r, doc);
 }
 
+/* Other names in every run: that is said, and not that the CPUs were idle. */
+static void test_only_rare_names(void **state)
+{
+	struct compare_options o = default_options();
+	struct runs r[2] = {{0}};
+	json_t *doc;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++)
+		for (int s = 0; s < 2; s++) {
+			struct run *run = profiled("time", i, s, true);
+			char name[20];
+
+			snprintf(name, sizeof(name), "fn%zu", 2 * i + (size_t)s);
+			add(run, "time_symbol", "symbol", name, 3);
+			runs_add(&r[s], run);
+		}
+	doc = diff_of(r, &o);
+	assert_non_null(strstr(text_at(doc, "sentence"), "no name is in half of the runs"));
+	assert_true(says(doc, "rare_names"));
+	assert_text_form(doc);
+	done(r, doc);
+}
+
 static void test_one_run(void **state)
 {
 	struct runs r[2] = {{0}};
@@ -430,6 +454,7 @@ int main(void)
 		cmocka_unit_test(test_too_few_and_confounded),
 		cmocka_unit_test(test_hidden_symbols),
 		cmocka_unit_test(test_rare_names_and_apps),
+		cmocka_unit_test(test_only_rare_names),
 		cmocka_unit_test(test_one_run),
 	};
 
