@@ -31,6 +31,7 @@ struct asked {
 struct pmu {
 	struct probe base;
 	struct pmu_scope scope;
+	const char *root;
 	const bool *cpus;
 	size_t cpus_len;
 	const char *tracepoints;
@@ -109,7 +110,7 @@ static void append_paranoid(const char *root, int error, char *buf, size_t cap)
 static void open_cores(struct pmu *p, const bool *cpus, size_t cpus_len)
 {
 	struct pmu_core core[PMU_OPENINGS_MAX];
-	size_t n = pmu_cores("", core);
+	size_t n = pmu_cores(p->root, core);
 	struct pmu_selftest test;
 	struct pmu_cpu cpu;
 
@@ -117,7 +118,7 @@ static void open_cores(struct pmu *p, const bool *cpus, size_t cpus_len)
 		snprintf(p->no_cores, sizeof(p->no_cores), NO_PMU);
 		return;
 	}
-	pmu_selftest("", &test);
+	pmu_selftest(p->root, &test);
 	if (test.trust == PMU_NO_PMU)
 		snprintf(p->no_cores, sizeof(p->no_cores), "%s", test.text);
 	if (test.trust == PMU_UNTRUSTED) {
@@ -125,17 +126,17 @@ static void open_cores(struct pmu *p, const bool *cpus, size_t cpus_len)
 			 "not available: the counters are not trusted here: %s", test.text);
 		marks_add(&p->host, "counters-untrusted", "%s", p->no_cores);
 	}
-	pmu_cpu_read("", &core[0], &cpu);
-	host_marks("", &cpu, &test, &p->host);
+	pmu_cpu_read(p->root, &core[0], &cpu);
+	host_marks(p->root, &cpu, &test, &p->host);
 	for (size_t i = 0; i < n && test.trust != PMU_UNTRUSTED && test.trust != PMU_NO_PMU; i++)
 		p->core[p->cores++] =
-			core_counters_open("", &core[i], n > 1, cpus, cpus_len, &p->scope);
+			core_counters_open(p->root, &core[i], n > 1, cpus, cpus_len, &p->scope);
 }
 
-static bool is_core_event(const struct pmu_event *e)
+static bool is_core_event(const struct pmu *p, const struct pmu_event *e)
 {
 	struct pmu_core core[PMU_OPENINGS_MAX];
-	size_t n = pmu_cores("", core);
+	size_t n = pmu_cores(p->root, core);
 
 	if (e->software)
 		return false;
@@ -151,12 +152,13 @@ static void name_asked(struct pmu *p, struct asked *a, const char *name)
 	struct err err;
 
 	a->name = name;
-	a->known = !pmu_event_parse(name, "", &a->event, &err);
-	if (!a->known && p->tracepoints && tracepoint_is_name(name) && !tracepoints_readable(""))
-		a->known = !tracepoint_saved("", p->tracepoints, name, &a->event, &err);
+	a->known = !pmu_event_parse(name, p->root, &a->event, &err);
+	if (!a->known && p->tracepoints && tracepoint_is_name(name) &&
+	    !tracepoints_readable(p->root))
+		a->known = !tracepoint_saved(p->root, p->tracepoints, name, &a->event, &err);
 	if (!a->known)
 		snprintf(a->why, sizeof(a->why), "%s", err.text);
-	if (a->known && *p->no_cores && is_core_event(&a->event)) {
+	if (a->known && *p->no_cores && is_core_event(p, &a->event)) {
 		snprintf(a->why, sizeof(a->why), "%s", p->no_cores);
 		a->known = false;
 	}
@@ -178,7 +180,7 @@ static void open_asked(struct pmu *p, struct asked *a)
 	if (!error)
 		return;
 	(void)pmu_error_text(error, p->scope.conf.mode, a->why, sizeof(a->why));
-	append_paranoid("", error, a->why, sizeof(a->why));
+	append_paranoid(p->root, error, a->why, sizeof(a->why));
 	pmu_group_close(TAKE(a->group));
 }
 
@@ -398,6 +400,7 @@ struct probe *pmu_probe(const struct pmu_conf *conf)
 
 	(void)sysinfo_online_cpus(online, AGENT_CPUS_MAX);
 	pmu_scope_init(&p->scope, &conf->scope);
+	p->root = conf->root ? conf->root : "";
 	p->tracepoints = conf->tracepoints;
 	p->cpus = conf->cpus ? conf->cpus : online;
 	p->cpus_len = conf->cpus ? conf->cpus_len : AGENT_CPUS_MAX;

@@ -12,6 +12,7 @@ struct pmu_conf {
 	const bool *cpus; /* borrowed until free; NULL: all that are online */
 	size_t cpus_len;
 	struct pmu_scope_conf scope;
+	const char *root;	 /* of /proc and /sys, borrowed until free; NULL: the real ones */
 	const char *tracepoints; /* file of their numbers (tracepoint.h), borrowed until free */
 };
 
