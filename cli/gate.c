@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rigstat gate: rules on a comparison, for CI. */
+#include "cli/against.h"
 #include "cli/client.h"
 #include "cli/fetch.h"
 #include "cli/gate_watch.h"
@@ -10,6 +11,7 @@ const char verb_gate_help[] =
 	"  rigstat gate --rule 'p99<=+5%' --rule 'max<=200us' before.txt after.txt\n"
 	"  rigstat gate --server URL --a experiment=rq,rq_affinity=0 \\\n"
 	"      --b experiment=rq,rq_affinity=1 --rule 'p99<=+5%'\n"
+	"  rigstat gate --against baseline:main --b commit=$SHA --rule 'p99<=+5%'\n"
 	"\n"
 	"usage: rigstat gate --rule RULE... [compare's options] SIDES\n"
 	"       rigstat gate --self --rule RULE... --a FILE...   would the rule fail by itself?\n"
@@ -30,6 +32,11 @@ const char verb_gate_help[] =
 	"                  boxes, a pass ends the watch (of max and min at the end only),\n"
 	"                  an end without either is inconclusive\n"
 	"  --every TIME    between two looks (10s)\n"
+	"  --against baseline:BRANCH\n"
+	"                  instead of --a: the up to 20 newest runs of the branch since its\n"
+	"                  last change, of the same host, experiment and factors; --b names\n"
+	"                  the new runs. When the branch's history drifts or is too short to\n"
+	"                  be taken as noise, the answer is inconclusive\n"
 	"  --self          A/A check on the runs of A (files or a selector): a rule below\n"
 	"                  the noise is refused\n"
 	"  --json --junit --markdown\n"
@@ -62,6 +69,27 @@ static int from_server(struct request *rq, struct err *reterr)
 			       server);
 	status = cli_print(&answer.body);
 	return status ? status : exit_of(rq, result);
+}
+
+static int against(struct request *rq, struct err *reterr)
+{
+	CLEANUP(against_done) struct against a = {0};
+	struct side_request *side = &rq->sides.request[0];
+	const char *server;
+	int r = client_server(rq->server, &server, reterr);
+
+	r = r < 0 ? r : against_find(rq, server, &a, reterr);
+	if (r < 0)
+		return r;
+	fprintf(stderr, "rigstat: %s\n", a.remark);
+	if (a.too_short) {
+		printf("INCONCLUSIVE: the baseline has too few runs\n");
+		return exit_of(rq, GATE_INCONCLUSIVE);
+	}
+	GROW(side->files, side->n, side->cap);
+	side->files[side->n++] = a.selector;
+	rq->history = a.exchangeable;
+	return from_server(rq, reterr);
 }
 
 static int watch(struct request *rq, struct err *reterr)
@@ -200,6 +228,7 @@ int verb_gate(int argc, char **argv)
 		status = cli_usage("gate", &e);
 	} else {
 		status = rq.stop_on_breach	  ? watch(&rq, &e)
+			 : rq.against		  ? against(&rq, &e)
 			 : request_is_remote(&rq) ? remote(&rq, mode, &e)
 						  : offline(&rq, mode, &e);
 		if (status < 0)

@@ -39,6 +39,7 @@ enum {
 	OPT_MODE,
 	OPT_INCONCLUSIVE,
 	OPT_SELF,
+	OPT_AGAINST,
 	OPT_TITLE,
 	OPT_STOP_ON_BREACH,
 	OPT_EVERY,
@@ -82,6 +83,7 @@ static const struct option_def options[] = {
 	{"--mode", OPT_MODE, true},
 	{"--inconclusive", OPT_INCONCLUSIVE, true},
 	{"--self", OPT_SELF, false},
+	{"--against", OPT_AGAINST, true},
 	{"--title", OPT_TITLE, true},
 	{"--stop-on-breach", OPT_STOP_ON_BREACH, false},
 	{"--every", OPT_EVERY, true},
@@ -274,6 +276,9 @@ static int set_option(struct request *rq, int id, const char *value, struct err 
 		return 0;
 	case OPT_EVERY:
 		return parse_every(rq, value, reterr);
+	case OPT_AGAINST:
+		rq->against = value;
+		return 0;
 	case OPT_TITLE:
 		rq->title = value;
 		return 0;
@@ -462,6 +467,7 @@ int request_url(const struct request *rq, const char *path, struct strbuf *url, 
 	add_parameter(url, "labels", labels.data);
 	add_parameter(url, "tail", rq->threshold);
 	add_parameter(url, "anyway", rq->o.anyway ? "1" : NULL);
+	add_parameter(url, "history", rq->history ? "1" : NULL);
 	add_parameter(url, "corrected", rq->o.corrected ? "1" : NULL);
 	add_list(url, "gate", rq->rules, rq->rules_len);
 	add_parameter(url, "gate_mode", rq->mode);

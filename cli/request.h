@@ -26,6 +26,8 @@ struct request {
 	char *rules[RULES_MAX];
 	size_t rules_len;
 	const char *mode, *inconclusive;
+	const char *against; /* "baseline:main" instead of side A */
+	bool history;	     /* side A is a baseline that does not depend on time */
 	bool self, stop_on_breach;
 	int64_t every_ns; /* between two looks of stop_on_breach */
 	bool single;	  /* one side is enough */

@@ -215,7 +215,7 @@ static bool read_all(struct source *s, struct compare_ask *a)
 	    !get_gate_mode(s, &a->gate_mode) || !get_labels(s, &a->labels) ||
 	    !get_share(s, "ci", &a->confidence) || !get_share(s, "margin", &a->margin_rel) ||
 	    !get_flag(s, "anyway", &a->anyway) || !get_flag(s, "corrected", &a->corrected) ||
-	    !get_threshold(s, &a->tail_threshold))
+	    !get_flag(s, "history", &a->history) || !get_threshold(s, &a->tail_threshold))
 		return false;
 	if (a->confidence != 0 && !(a->confidence >= 0.5 && a->confidence <= 0.9999))
 		return bad(s, "ci", "between 0.5 and 0.9999, as 0.95");
@@ -309,6 +309,7 @@ void compare_ask_query(const struct compare_ask *a, struct strbuf *out)
 		put(out, "tail", text);
 	}
 	put(out, "anyway", a->anyway ? "true" : NULL);
+	put(out, "history", a->history ? "true" : NULL);
 	put(out, "corrected", a->corrected ? "true" : NULL);
 	put_list(out, "gate", a->rules, a->n_rules);
 	put(out, "gate_mode", a->gate_mode == GATE_NORMAL ? NULL : gate_mode_name(a->gate_mode));

@@ -22,7 +22,7 @@ struct compare_ask {
 	struct labels labels;
 	double confidence, margin_rel; /* 0 and -1: the default */
 	int64_t tail_threshold;	       /* 0: chosen from the data */
-	bool anyway, corrected;
+	bool anyway, corrected, history;
 };
 
 /* Both reply with a problem and return false when something is wrong. */
@@ -35,4 +35,4 @@ void compare_ask_query(const struct compare_ask *a, struct strbuf *out);
 /* Parameters of compare_ask_from_query, for api_params. */
 #define COMPARE_ASK_PARAMS                                                                         \
 	"a", "b", "metric", "stat", "ci", "margin", "primary", "factor", "labels", "anyway",       \
-		"corrected", "gate", "gate_mode", "tail"
+		"corrected", "history", "gate", "gate_mode", "tail"

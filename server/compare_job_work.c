@@ -125,6 +125,7 @@ static int compare_edited(const struct compare_work *w, const struct compare_sid
 		.factor = w->ask.factor,
 		.anyway = w->ask.anyway,
 		.corrected = w->ask.corrected,
+		.history = w->ask.history,
 		.tail_threshold = w->ask.tail_threshold,
 		.also = also,
 	};

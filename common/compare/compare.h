@@ -30,6 +30,8 @@ struct compare_options {
 	const char *const *also;  /* rows besides, NULL-terminated; for rules of a gate */
 	const char *factor;	  /* the factor under test; NULL = what differs between the sides */
 	bool anyway;		  /* compare in spite of blocking environment differences */
+	bool history;		  /* A is a baseline's history that is known not to depend on time:
+				   * sides one after the other are no reason to be silent */
 	bool corrected;		  /* omission-corrected view where the source needs it */
 	const char *better;	  /* "lower" or "higher" for a metric that the catalogue does not
 				   * know; NULL = the metric's own */

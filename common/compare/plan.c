@@ -357,6 +357,7 @@ static void make_single(struct cmp *c, const char *host, struct plan *p)
 		if (p->replicate != REPLICATE_RUN)
 			rank_units(p);
 		read_order(p);
+		p->confounded &= !c->o->history;
 	}
 	if (!p->confounded && one_experiment(v, n) && pair_by_block(p, v, n))
 		p->paired = true;

@@ -209,6 +209,10 @@ static void explain_order(struct cmp *c)
 			c, "confounded_with_time",
 			"one side was measured after the other, so a slow drift of the box looks "
 			"like a difference: alternate the runs (ABBA) and repeat");
+	else if (c->o->history && c->plan.order == ORDER_SEQUENTIAL)
+		cmp_reason(c, "history_is_exchangeable",
+			   "B was measured after A; A's history shows no dependence on time, so "
+			   "that its spread stands for that of time");
 	else if (c->data != DATA_SUMMARY && c->plan.order == ORDER_UNKNOWN && c->plan.n[0] > 1 &&
 		 c->plan.n[1] > 1)
 		cmp_reason(c, "order_unknown",

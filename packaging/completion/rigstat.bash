@@ -5,12 +5,12 @@ _rigstat() {
 	local word=${COMP_WORDS[COMP_CWORD]} options=''
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import relabel tag annotate rename export exclude doctor status demo --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import submit series changes change relabel export exclude status demo --help --version' -- "$word")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
 	compare) options='--a --anyway --b --better --by --confidence --csv --dark --factor --format --help --json --label --margin --markdown --metric --primary --server --set-a --set-b --stat --svg --threshold --unit' ;;
-	gate) options='--a --b --every --help --inconclusive --json --junit --markdown --mode --rule --self --server --stop-on-breach' ;;
+	gate) options='--a --against --b --every --help --inconclusive --json --junit --markdown --mode --rule --self --server --stop-on-breach' ;;
 	check-report) options='--help --json' ;;
 	profile) options='--a --anyway --b --by --confidence --csv --factor --help --json --margin --markdown --metric --server' ;;
 	hosts) options='--all --csv --help --json --limit --server --state --tag' ;;
@@ -22,13 +22,13 @@ _rigstat() {
 	pin) options='--a --b --c --help --json --metric --server --title' ;;
 	show) options='--format --formats --help --interval --json --metric --overflow --unit' ;;
 	import) options='--boot --dry-run --experiment --format --formats --help --host --interval --json --metric --overflow --server --set --tag --undo --unit --watch' ;;
+	submit) options='--branch --commit --experiment --format --formats --help --host --interval --json --label --metric --overflow --server --set --started --unit --value' ;;
+	series) options='--all --branch --csv --experiment --help --host --json --limit --metric --points --reading --server --stat' ;;
+	changes) options='--all --csv --direction --help --host --json --limit --metric --server --state' ;;
+	change) options='--by --help --issue --note --owner --reason --server' ;;
 	relabel) options='--help --server' ;;
-	tag) options='--help --server' ;;
-	annotate) options='--append --help --server' ;;
-	rename) options='--help --server' ;;
 	export) options='--format --help --interval --metric --overflow --server --to --unit' ;;
 	exclude) options='--help --reason --server --undo' ;;
-	doctor) options='--help --json --server' ;;
 	status) options='--help --json --server' ;;
 	demo) options='--help --server' ;;
 	esac

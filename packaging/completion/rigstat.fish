@@ -28,6 +28,7 @@ complete -c rigstat -n '__fish_seen_subcommand_from compare' -l threshold
 complete -c rigstat -n '__fish_seen_subcommand_from compare' -l unit
 complete -c rigstat -n __fish_use_subcommand -f -a gate -d 'pass, fail or inconclusive by rules, for CI'
 complete -c rigstat -n '__fish_seen_subcommand_from gate' -l a
+complete -c rigstat -n '__fish_seen_subcommand_from gate' -l against
 complete -c rigstat -n '__fish_seen_subcommand_from gate' -l b
 complete -c rigstat -n '__fish_seen_subcommand_from gate' -l every
 complete -c rigstat -n '__fish_seen_subcommand_from gate' -l help
@@ -157,6 +158,57 @@ complete -c rigstat -n '__fish_seen_subcommand_from import' -l tag
 complete -c rigstat -n '__fish_seen_subcommand_from import' -l undo
 complete -c rigstat -n '__fish_seen_subcommand_from import' -l unit
 complete -c rigstat -n '__fish_seen_subcommand_from import' -l watch
+complete -c rigstat -n __fish_use_subcommand -f -a submit -d 'results of a CI job, with commit and labels'
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l branch
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l commit
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l experiment
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l format
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l formats
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l host
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l interval
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l json
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l label
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l metric
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l overflow
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l server
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l set
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l started
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l unit
+complete -c rigstat -n '__fish_seen_subcommand_from submit' -l value
+complete -c rigstat -n __fish_use_subcommand -f -a series -d 'statistics over runs, by time or version'
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l all
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l branch
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l csv
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l experiment
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l host
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l json
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l limit
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l metric
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l points
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l reading
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l server
+complete -c rigstat -n '__fish_seen_subcommand_from series' -l stat
+complete -c rigstat -n __fish_use_subcommand -f -a changes -d 'what changed in them'
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l all
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l csv
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l direction
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l host
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l json
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l limit
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l metric
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l server
+complete -c rigstat -n '__fish_seen_subcommand_from changes' -l state
+complete -c rigstat -n __fish_use_subcommand -f -a change -d 'accept, ignore or mark a change'
+complete -c rigstat -n '__fish_seen_subcommand_from change' -l by
+complete -c rigstat -n '__fish_seen_subcommand_from change' -l help
+complete -c rigstat -n '__fish_seen_subcommand_from change' -l issue
+complete -c rigstat -n '__fish_seen_subcommand_from change' -l note
+complete -c rigstat -n '__fish_seen_subcommand_from change' -l owner
+complete -c rigstat -n '__fish_seen_subcommand_from change' -l reason
+complete -c rigstat -n '__fish_seen_subcommand_from change' -l server
 complete -c rigstat -n __fish_use_subcommand -f -a relabel -d 'other factor levels for an imported run'
 complete -c rigstat -n '__fish_seen_subcommand_from relabel' -l help
 complete -c rigstat -n '__fish_seen_subcommand_from relabel' -l server
