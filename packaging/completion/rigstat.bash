@@ -5,7 +5,7 @@ _rigstat() {
 	local word=${COMP_WORDS[COMP_CWORD]} options=''
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import submit series changes change relabel export exclude status demo --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'compare gate check-report profile hosts host runs run experiments experiment pin show import submit series changes change relabel tag annotate rename export exclude doctor status demo --help --version' -- "$word")
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -27,8 +27,12 @@ _rigstat() {
 	changes) options='--all --csv --direction --help --host --json --limit --metric --server --state' ;;
 	change) options='--by --help --issue --note --owner --reason --server' ;;
 	relabel) options='--help --server' ;;
+	tag) options='--help --server' ;;
+	annotate) options='--append --help --server' ;;
+	rename) options='--help --server' ;;
 	export) options='--format --help --interval --metric --overflow --server --to --unit' ;;
 	exclude) options='--help --reason --server --undo' ;;
+	doctor) options='--help --json --server' ;;
 	status) options='--help --json --server' ;;
 	demo) options='--help --server' ;;
 	esac
