@@ -293,6 +293,29 @@ def test_F8_full_disk(tmp_path, peer):
         subprocess.run(["umount", str(spool)], check=True)
 
 
+def test_F8_free_space_floor(tmp_path, peer):
+    """The spool leaves a part of the file system to others: below it, records stay in memory."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "none", str(spool)], check=True)
+    try:
+        (spool / "filler").write_bytes(b"x" * (19 << 20) + b"x" * 400_000)  # 5 % are 1 MiB
+        with running(start(tmp_path, peer, "--spool-free-min", "512M")) as agent:
+            agent.wait_text("are to stay free")
+            peer.wait(lambda: len(peer.records_unlocked()) >= 3)
+            assert not list(spool.glob("*/*.seg"))
+            (spool / "filler").unlink()
+            agent.wait_text("works again", timeout=20)
+            n = len(peer.records())
+            peer.wait(lambda: len(peer.records_unlocked()) > n + 2)
+            assert list(spool.glob("*/*.seg"))
+            agent.stop()
+        peer.check_ledger()
+        assert not items(peer.records(), "gap")
+    finally:
+        subprocess.run(["umount", str(spool)], check=True)
+
+
 def test_F10_read_only_spool(tmp_path, peer):
     spool = tmp_path / "spool"
     spool.mkdir()

@@ -788,6 +788,46 @@ static void test_F12_failed_fsync(void **state)
 	dir_remove(&d);
 }
 
+/* Is a sync due? It is done then. */
+static bool synced(struct spool *s)
+{
+	struct spool_sync sync;
+
+	if (!spool_sync_begin(s, &sync))
+		return false;
+	spool_sync_work(&sync);
+	assert_int_equal(sync.error, 0);
+	spool_sync_end(s, &sync);
+	return true;
+}
+
+/* always: on disk when append returns; interval: after a second or a MiB; off: never. */
+static void test_sync_policies(void **state)
+{
+	static const enum sync_policy policies[] = {SYNC_ALWAYS, SYNC_INTERVAL, SYNC_OFF};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
+		const struct spool_conf c = {.sync = policies[i]};
+		bool interval = policies[i] == SYNC_INTERVAL;
+		struct dir d = dir_make();
+		struct spool *s = open_with(&d, &c);
+
+		append(s, 100);
+		assert_int_equal(synced(s), interval); /* the first one is due at once */
+		append(s, 100);
+		assert_false(synced(s)); /* not within a second */
+		while (spool_next_seq(s) < 600)
+			append(s, 3000);
+		assert_int_equal(synced(s), interval); /* but after a MiB */
+		append(s, 100);
+		usleep(1100000);
+		assert_int_equal(synced(s), interval);
+		spool_close(s);
+		dir_remove(&d);
+	}
+}
+
 static void test_quiet_holds_fsync(void **state)
 {
 	const struct spool_conf c = {.segment_bytes = 600};
@@ -832,6 +872,7 @@ int main(void)
 		cmocka_unit_test(test_rejected_and_fork),
 		cmocka_unit_test(test_F28_one_writer),
 		cmocka_unit_test(test_F12_failed_fsync),
+		cmocka_unit_test(test_sync_policies),
 		cmocka_unit_test(test_quiet_holds_fsync),
 	};
 
