@@ -159,6 +159,17 @@ test("runs without a profile say so in one sentence", () =>
     },
   ));
 
+test("of several sides one is chosen, and a side that is no comparison says why", () =>
+  on(`${COMPARE}&b=${A}`, async (page) => {
+    await shown(page);
+    assert.match(await row(page, "io_submit_sqes").innerText(), /rose/);
+    await panel(page).getByLabel("A against").selectOption("2");
+    await panel(page).getByText(/on both sides/).first().waitFor();
+    assert.match(page.url(), /profile=2/);
+    assert.match(await panel(page).locator(".sentence").innerText(), /^Not comparable/);
+    assert.equal(await row(page, "io_submit_sqes").count(), 0);
+  }));
+
 test("a pinned comparison shows the profiles of its own runs", () =>
   on(COMPARE, async (page) => {
     await page.getByRole("button", { name: "Pin" }).click();
