@@ -201,6 +201,8 @@ def test_F22_captive_portal(lab):
 
     proxy = lablib.Proxy(lab, policy)
     lab.start_all(server=proxy.url)
+    for box in lab.boxes:
+        box.agent.wait_text("delivering to", 40)  # before that a SIGHUP ends it
     end = time.monotonic() + 60
     while len(set(given)) < len(answers):
         assert time.monotonic() < end, f"only {len(set(given))} of the answers were asked for"

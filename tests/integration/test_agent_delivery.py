@@ -133,6 +133,7 @@ def test_F22_hostile_answers(tmp_path, peer):
     # Waiting is random between 1 s and 3^n s: with five failures in a row at most 2 minutes; the
     # script is shortened by SIGHUP, which tries a token at once.
     with running(start(tmp_path, peer, "--token-file", str(token))) as agent:
+        agent.wait_text("delivering to", 40)  # before that a SIGHUP ends it
         end = time.monotonic() + 40
         while peer.script:
             assert time.monotonic() < end, agent.text()
@@ -301,11 +302,11 @@ def test_F8_free_space_floor(tmp_path, peer):
     try:
         (spool / "filler").write_bytes(b"x" * (19 << 20) + b"x" * 400_000)  # 5 % are 1 MiB
         with running(start(tmp_path, peer, "--spool-free-min", "512M")) as agent:
-            agent.wait_text("are to stay free")
+            agent.wait_text("are to stay free", 40)
             peer.wait(lambda: len(peer.records_unlocked()) >= 3)
             assert not list(spool.glob("*/*.seg"))
             (spool / "filler").unlink()
-            agent.wait_text("works again", timeout=20)
+            agent.wait_text("works again", timeout=40)
             n = len(peer.records())
             peer.wait(lambda: len(peer.records_unlocked()) > n + 2)
             assert list(spool.glob("*/*.seg"))
