@@ -8,4 +8,6 @@
 int cmd_daemon(int argc, char **argv);	    /* continuous watch runs, streamed to the server */
 int cmd_run(int argc, char **argv);	    /* the runs of an experiment */
 int cmd_tracepoints(int argc, char **argv); /* their numbers, for the service that is not root */
+int cmd_enroll(int argc, char **argv);	    /* a code becomes this box's token */
+int cmd_rotate(int argc, char **argv);	    /* the token gets a successor */
 int cmd_check(int argc, char **argv);	    /* is this box fit to be measured? */

@@ -13,6 +13,7 @@
 #include "agent/sysinfo.h"
 #include "common/ini.h"
 #include "common/parse.h"
+#include "common/token.h"
 
 #define DEFAULT_FILE "/etc/rigstat/agent.conf"
 
@@ -55,6 +56,8 @@ const char agent_conf_help[] =
 	"  --retry-spread TIME   a lost server is tried again at random within this (default 30s)\n"
 	"  --token-file FILE     secret of this box, one line\n"
 	"  --ca-file FILE        certificates that the server's must come from\n"
+	"  --server-pin PIN      key that the server must have (sha256//BASE64, from\n"
+	"                        rigstat-server pin); needs no certificate authority\n"
 	"  --lock-dir DIR        place of measure.lock (default /run/rigstat)\n"
 	"  --config FILE         read this instead of " DEFAULT_FILE "\n";
 
@@ -102,6 +105,8 @@ void agent_conf_done(struct agent_conf *c)
 	free(c->token_file);
 	free(c->ca_file);
 	free(c->counters_cgroup);
+	free(c->server_pin);
+	free(c->file);
 	for (size_t i = 0; i < c->apps_len; i++)
 		share_app_done(&c->apps[i]);
 	for (size_t i = 0; i < c->events_len; i++)
@@ -131,6 +136,19 @@ static int set_host(struct agent_conf *c, const char *value, struct err *reterr)
 			       "host: \"%s\" must have 1 to 128 characters, no blank and no slash",
 			       value);
 	replace(&c->host, value);
+	return 0;
+}
+
+static int set_pin(struct agent_conf *c, const char *value, struct err *reterr)
+{
+	char pin[PIN_LEN + 1];
+
+	if (!pin_parse(value, pin))
+		return err_set(reterr, ERR_INVALID,
+			       "server-pin: \"%s\" is not sha256// and 44 characters of base64, as "
+			       "rigstat-server pin prints it",
+			       value);
+	replace(&c->server_pin, value);
 	return 0;
 }
 
@@ -306,6 +324,7 @@ enum key {
 	K_RETRY_SPREAD,
 	K_TOKEN,
 	K_CA,
+	K_PIN,
 	K_LOCK,
 	K_BLAME,
 	K_SHARES,
@@ -338,6 +357,7 @@ static const struct {
 	{"sync", K_SYNC, false},
 	{"token-file", K_TOKEN, false},
 	{"ca-file", K_CA, false},
+	{"server-pin", K_PIN, false},
 	{"lock-dir", K_LOCK, false},
 	{"housekeeping", K_HOUSEKEEPING, false},
 	{"blame", K_BLAME, false},
@@ -395,6 +415,8 @@ int agent_conf_set(struct agent_conf *c, const char *name, const char *value, st
 	case K_CA:
 		replace(&c->ca_file, value);
 		return 0;
+	case K_PIN:
+		return set_pin(c, value, reterr);
 	case K_CPUS:
 		return set_cpus(c, value, reterr);
 	case K_POLICY:
@@ -502,7 +524,8 @@ static int read_files(struct agent_conf *c, int argc, char **argv, struct err *r
 		else if (!strncmp(argv[i], "--config=", 9))
 			path = argv[i] + 9;
 	}
-	r = agent_conf_read(c, path ? path : DEFAULT_FILE, path != NULL, reterr);
+	replace(&c->file, path ? path : DEFAULT_FILE);
+	r = agent_conf_read(c, c->file, path && !c->may_lack_file, reterr);
 	if (!r && server && *server && set_server(c, server, reterr))
 		return err_prefix(reterr, "$RIGSTAT_");
 	return r;

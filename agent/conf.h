@@ -27,6 +27,9 @@ struct agent_conf {
 	char *host;
 	char *token_file;	   /* NULL: no Authorization header */
 	char *ca_file;		   /* NULL: the system's */
+	char *server_pin;	   /* sha256//BASE64 of the server's key; NULL: none */
+	char *file;		   /* that was read, or would have been */
+	bool may_lack_file;	   /* set before agent_conf_args(): --config of a new file */
 	bool cpus[AGENT_CPUS_MAX]; /* measured; all online ones by default */
 	bool cpus_given;
 	int housekeeping; /* CPU of everything that does not measure; -1: any that is not measured

@@ -29,7 +29,7 @@ struct curlloop {
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
-	char *ca_file, *user_agent;
+	char *ca_file, *user_agent, *pin;
 	char error[CURL_ERROR_SIZE];
 	struct strbuf answer;
 	bool busy, fresh, too_long;
@@ -56,6 +56,7 @@ static void handle_closed(struct curlloop *c)
 		return;
 	strbuf_done(&c->answer);
 	free(c->ca_file);
+	free(c->pin);
 	free(c->user_agent);
 	if (c->on_closed)
 		c->on_closed(c->closed_user);
@@ -90,6 +91,36 @@ static void drop_request(struct curlloop *c)
 	c->busy = false;
 }
 
+/* What to do about it, where curl's own words do not say. */
+static const char *explain(struct curlloop *c, CURLcode code)
+{
+	size_t len = strlen(c->error);
+	const char *more = NULL;
+
+	switch (code) {
+	case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+		return "the server has another key than the pinned one: if it was changed on "
+		       "purpose, enrol again or set server-pin anew (rigstat-server pin prints "
+		       "it); else somebody is in between";
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		if (c->pin)
+			return "a pinned server is spoken to by https:// only";
+		break;
+	case CURLE_PEER_FAILED_VERIFICATION:
+		more = strstr(c->error, "not yet valid") || strstr(c->error, "expired")
+			       ? "; is this box's clock right?"
+			       : "; give ca-file, or the server's pin";
+		break;
+	default:
+		break;
+	}
+	if (!len)
+		return curl_easy_strerror(code);
+	if (more && len + strlen(more) < sizeof(c->error))
+		memcpy(c->error + len, more, strlen(more) + 1);
+	return c->error;
+}
+
 static void give_answer(struct curlloop *c, CURLcode code)
 {
 	struct http_answer a = {.retry_after_ns = -1};
@@ -105,9 +136,7 @@ static void give_answer(struct curlloop *c, CURLcode code)
 		a.body = c->answer.len ? c->answer.data : "";
 		a.body_len = c->answer.len;
 	} else {
-		a.error = c->too_long ? "the answer is longer than 64 KiB"
-			  : *c->error ? c->error
-				      : curl_easy_strerror(code);
+		a.error = c->too_long ? "the answer is longer than 64 KiB" : explain(c, code);
 	}
 	drop_request(c);
 	c->on_answer(c->user, &a);
@@ -256,6 +285,15 @@ static void set_fixed_options(struct curlloop *c)
 	curl_easy_setopt(e, CURLOPT_USERAGENT, c->user_agent);
 	if (c->ca_file)
 		curl_easy_setopt(e, CURLOPT_CAINFO, c->ca_file);
+	if (!c->pin)
+		return;
+	curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, c->pin);
+	curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "https");
+	/* As with ssh: who has the key is the server, whatever its certificate says. */
+	if (!c->ca_file) {
+		curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
 }
 
 static void set_request(struct curlloop *c, const struct http_request *r)
@@ -323,6 +361,7 @@ int curlloop_new(uv_loop_t *loop, const struct curlloop_conf *conf, struct curll
 	c->magic = CURLLOOP_MAGIC;
 	c->loop = loop;
 	c->ca_file = conf->ca_file ? xstrdup(conf->ca_file) : NULL;
+	c->pin = conf->pin ? xstrdup(conf->pin) : NULL;
 	c->user_agent = xstrdup(conf->user_agent);
 	c->transport = (struct transport){on_send, on_cancel, on_drop_connections};
 	CHECK(!uv_timer_init(loop, &c->timer));

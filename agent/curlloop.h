@@ -9,7 +9,10 @@
 
 struct curlloop;
 struct curlloop_conf {
-	const char *ca_file;	/* NULL: the system's */
+	const char *ca_file; /* NULL: the system's */
+	/* sha256//BASE64 of the server's public key; NULL: none. With it only https is spoken, and
+	 * the key is what counts: certificates are checked only if ca_file is given, too. */
+	const char *pin;
 	const char *user_agent; /* "rigstat-agent/0.1.0" */
 };
 int curlloop_new(uv_loop_t *loop, const struct curlloop_conf *conf, struct curlloop **ret,

@@ -12,6 +12,7 @@
 #include "agent/delivery.h"
 #include "agent/heartbeat.h"
 #include "agent/lock.h"
+#include "agent/renewal.h"
 #include "agent/session.h"
 #include "agent/sysinfo.h"
 #include "common/check.h"
@@ -39,6 +40,7 @@ struct daemon {
 	struct resume *resume;
 	struct assignments *assignments; /* NULL: no server, or not wanted */
 	struct heartbeat *heartbeat;	 /* NULL: no server */
+	struct renewal *renewal;	 /* NULL: no server or no token */
 	char *const *options;
 	struct session *session;
 	struct measure_lock lock;
@@ -54,6 +56,7 @@ static void set_quiet(struct daemon *d, bool quiet)
 	delivery_hold(d->delivery, quiet);
 	assignments_hold(d->assignments, quiet);
 	heartbeat_hold(d->heartbeat, quiet);
+	renewal_hold(d->renewal, quiet);
 }
 
 /* ---- the heartbeat ---- */
@@ -257,6 +260,7 @@ static void stop(struct daemon *d)
 	assignments_close(TAKE(d->assignments));
 	resume_close(TAKE(d->resume));
 	heartbeat_close(TAKE(d->heartbeat));
+	renewal_close(TAKE(d->renewal));
 	delivery_close(TAKE(d->delivery));
 }
 
@@ -329,6 +333,8 @@ static int open_parts(struct daemon *d, struct err *reterr)
 		resume_open(&d->loop, &d->conf, d->options, &d->resume);
 	if (!r)
 		r = heartbeat_open(&d->loop, &hc, &d->heartbeat, reterr);
+	if (!r)
+		d->renewal = renewal_open(&d->loop, &d->conf);
 	return r;
 }
 

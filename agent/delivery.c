@@ -2,6 +2,7 @@
 #include "agent/delivery.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "agent/curlloop.h"
 #include "agent/sysread.h"
@@ -21,6 +22,7 @@ struct delivery {
 	uv_work_t work;
 	struct spool_sync sync;
 	bool syncing, closing, timer_closed, curl_closed;
+	struct stat token_stat;
 	int64_t asleep_ns; /* boot time - monotonic: grows in a suspend */
 };
 
@@ -105,10 +107,25 @@ static void check_suspend(struct delivery *d)
 	d->asleep_ns = asleep;
 }
 
+/* `rigstat-agent rotate` or an enrolment has put another token there. */
+static void check_token_file(struct delivery *d)
+{
+	struct stat st;
+
+	if (!d->upload || !d->token_file || stat(d->token_file, &st) < 0 ||
+	    (st.st_ino == d->token_stat.st_ino &&
+	     st.st_mtim.tv_sec == d->token_stat.st_mtim.tv_sec &&
+	     st.st_mtim.tv_nsec == d->token_stat.st_mtim.tv_nsec))
+		return;
+	d->token_stat = st;
+	delivery_reload_token(d);
+}
+
 void delivery_kick(struct delivery *d)
 {
 	if (d->closing)
 		return;
+	check_token_file(d);
 	check_suspend(d);
 	spool_tick(d->spool);
 	sync_spool(d);
@@ -167,7 +184,9 @@ void delivery_reload_token(struct delivery *d)
 
 static int open_upload(struct delivery *d, const struct agent_conf *conf, struct err *reterr)
 {
-	const struct curlloop_conf cc = {conf->ca_file, "rigstat-agent/" RIGSTAT_VERSION};
+	const struct curlloop_conf cc = {.ca_file = conf->ca_file,
+					 .pin = conf->server_pin,
+					 .user_agent = "rigstat-agent/" RIGSTAT_VERSION};
 	struct upload_conf uc = {.server = conf->server,
 				 .host = conf->host,
 				 .spread_ns = conf->retry_spread_ns,
@@ -177,6 +196,7 @@ static int open_upload(struct delivery *d, const struct agent_conf *conf, struct
 	int r = 0;
 
 	if (conf->token_file) {
+		(void)stat(conf->token_file, &d->token_stat);
 		r = read_token(conf->token_file, token, sizeof(token), reterr);
 		uc.token = token;
 	}

@@ -13,6 +13,8 @@ static const struct {
 	{"daemon", "measure all the time and stream to the server", cmd_daemon},
 	{"run", "run an experiment, its settings in alternation", cmd_run},
 	{"tracepoints", "write down the numbers of tracepoints for the service", cmd_tracepoints},
+	{"enroll", "make this box known to a server, with a code", cmd_enroll},
+	{"rotate", "replace the token of this box by a new one", cmd_rotate},
 	{"check", "tell whether this box is fit to be measured", cmd_check},
 };
 

@@ -60,6 +60,7 @@ int serverlink_open(uv_loop_t *loop, const struct agent_conf *conf, struct serve
 		    struct err *reterr)
 {
 	const struct curlloop_conf cc = {.ca_file = conf->ca_file,
+					 .pin = conf->server_pin,
 					 .user_agent = "rigstat-agent/" RIGSTAT_VERSION};
 	struct serverlink *l = xcalloc(1, sizeof(*l));
 	int rc = curlloop_new(loop, &cc, &l->curl, reterr);
@@ -145,7 +146,7 @@ struct question {
 	bool done;
 	int status;
 	char *body;
-	char error[200];
+	char error[400];
 };
 
 static void on_reply(void *user, const struct http_answer *a)
@@ -158,8 +159,8 @@ static void on_reply(void *user, const struct http_answer *a)
 	snprintf(q->error, sizeof(q->error), "%s", a->error ? a->error : "no answer");
 }
 
-int serverlink_get(const struct agent_conf *conf, const char *path, int64_t timeout_ns,
-		   char **ret_body, struct err *reterr)
+static int ask(const struct agent_conf *conf, const char *path, const struct strbuf *json,
+	       int64_t timeout_ns, char **ret_body, struct err *reterr)
 {
 	struct question q = {0};
 	struct serverlink *l;
@@ -167,7 +168,7 @@ int serverlink_get(const struct agent_conf *conf, const char *path, int64_t time
 
 	CHECK(uv_loop_init(&loop) == 0);
 	if (!serverlink_open(&loop, conf, &l, reterr)) {
-		serverlink_send(l, "GET", path, NULL, timeout_ns, on_reply, &q);
+		serverlink_send(l, json ? "POST" : "GET", path, json, timeout_ns, on_reply, &q);
 		while (!q.done && uv_run(&loop, UV_RUN_ONCE))
 			;
 		serverlink_close(l, NULL, NULL);
@@ -179,4 +180,16 @@ int serverlink_get(const struct agent_conf *conf, const char *path, int64_t time
 	CHECK(uv_loop_close(&loop) == 0);
 	*ret_body = q.body;
 	return q.status;
+}
+
+int serverlink_get(const struct agent_conf *conf, const char *path, int64_t timeout_ns,
+		   char **ret_body, struct err *reterr)
+{
+	return ask(conf, path, NULL, timeout_ns, ret_body, reterr);
+}
+
+int serverlink_post(const struct agent_conf *conf, const char *path, const struct strbuf *json,
+		    int64_t timeout_ns, char **ret_body, struct err *reterr)
+{
+	return ask(conf, path, json, timeout_ns, ret_body, reterr);
 }

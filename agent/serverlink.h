@@ -24,8 +24,10 @@ void serverlink_cancel(struct serverlink *l);
 /* The loop must run until `on_closed` (may be NULL). */
 void serverlink_close(struct serverlink *l, void (*on_closed)(void *user), void *user);
 
-/* One GET with a loop of its own, for programs that have none yet. *ret_body is malloc'd, NULL
+/* One question with a loop of its own, for programs that have none yet. *ret_body is malloc'd, NULL
  * without an answer; the result is the status, 0: no answer and `reterr` says why. */
+int serverlink_post(const struct agent_conf *conf, const char *path, const struct strbuf *json,
+		    int64_t timeout_ns, char **ret_body, struct err *reterr);
 int serverlink_get(const struct agent_conf *conf, const char *path, int64_t timeout_ns,
 		   char **ret_body, struct err *reterr);
 

@@ -235,7 +235,7 @@ const char *format_ns(double ns, char *buf, size_t cap)
 	else if (a < 7200e9)
 		(void)snprintf(buf, cap, "%.0f min", ns / 60e9);
 	else
-		(void)snprintf(buf, cap, "%.0f h %.0f min", floor(ns / 3600e9),
-			       fmod(ns / 60e9, 60));
+		(void)snprintf(buf, cap, "%.0f h %.0f min", floor(round(ns / 60e9) / 60),
+			       fmod(round(ns / 60e9), 60));
 	return buf;
 }

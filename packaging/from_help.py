@@ -93,7 +93,7 @@ and what held a CPU when a wake\\-up came late. Records wait in a spool on disk 
 .BR rigstat\\-server (8)
 has stored them.
 """ + verbatim(top)
-    for command in ("daemon", "check"):
+    for command in ("daemon", "enroll", "rotate", "check"):
         body += f".SS rigstat\\-agent {command}\n" + verbatim(say(program, command, "--help"))
     # Its options are those of the daemon.
     body += ".SS rigstat\\-agent tracepoints\n" + verbatim(say(program, "tracepoints", "--help").split("\n  --")[0])
@@ -121,6 +121,11 @@ measures the box, the daemon's own probes pause.
 .I /etc/rigstat/agent.conf
 See
 .BR rigstat\\-agent.conf (5).
+.TP
+.I /etc/rigstat/identity/token
+The token that
+.B enroll
+got, readable by the daemon only; the daemon renews it when it ends.
 .TP
 .I /etc/rigstat/tunables.d/*.conf
 Settings that experiments may choose from; see

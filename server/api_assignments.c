@@ -12,6 +12,7 @@
 #include "server/api_common.h"
 #include "server/assign_plan.h"
 #include "server/assignments.h"
+#include "server/auth.h"
 #include "server/queries.h"
 #include "server/server.h"
 
@@ -150,9 +151,9 @@ enum step api_experiment_make(struct request *req)
 
 struct waiter {
 	struct request *req;
-	struct waiter *next, **link;
-	int64_t until_ns;   /* monotonic */
-	int64_t resume;	    /* what the agent knows that it was at, 0 */
+	struct waiter *next, **link; /* link NULL: it was answered and waits no more */
+	int64_t until_ns;	     /* monotonic */
+	int64_t resume;		     /* what the agent knows that it was at, 0 */
 	bool asking, again; /* a query is on its way; ask once more when it comes back empty */
 	bool over;	    /* the time is over: the next empty answer is null */
 };
@@ -160,14 +161,22 @@ struct waiter {
 static struct waiter *waiters; /* loop thread only */
 static bool stopping;
 
+/* Before its answer: the request lives on until that is sent. */
+static struct request *waiter_end(struct waiter *w)
+{
+	if (w->link) {
+		*w->link = w->next;
+		if (w->next)
+			w->next->link = w->link;
+		w->link = NULL;
+	}
+	return w->req;
+}
+
 static void waiter_free(void *ctx)
 {
-	struct waiter *w = ctx;
-
-	*w->link = w->next;
-	if (w->next)
-		w->next->link = w->link;
-	free(w);
+	(void)waiter_end(ctx);
+	free(ctx);
 }
 
 static json_t *loads(const struct db_result *r, unsigned int col)
@@ -200,7 +209,7 @@ static void stay(struct waiter *w)
 {
 	w->asking = false;
 	if (w->over)
-		(void)reply_json(w->req, 200, json_pack("{s:n}", "assignment"));
+		(void)reply_json(waiter_end(w), 200, json_pack("{s:n}", "assignment"));
 	else if (w->again)
 		ask(w);
 }
@@ -210,11 +219,11 @@ static void on_dry_run(void *ctx, const struct db_result *r, const struct err *e
 	struct waiter *w = ctx;
 
 	if (err)
-		(void)reply_err(w->req, err);
+		(void)reply_err(waiter_end(w), err);
 	else if (!db_rows(r))
 		stay(w);
 	else
-		(void)reply_json(w->req, 200,
+		(void)reply_json(waiter_end(w), 200,
 				 json_pack("{s:n, s:{s:o, s:s, s:o, s:o}}", "assignment", "dry_run",
 					   "id", js_id('d', db_i64(r, 0, D_ID)), "experiment",
 					   db_text(r, 0, D_NAME), "design", loads(r, D_DESIGN),
@@ -227,9 +236,9 @@ static void on_next(void *ctx, const struct db_result *r, const struct err *err)
 
 	/* a conflict: another agent of the host was faster, so there is nothing for this one */
 	if (err && err->code != ERR_CONFLICT)
-		(void)reply_err(w->req, err);
+		(void)reply_err(waiter_end(w), err);
 	else if (!err && db_rows(r))
-		(void)reply_json(w->req, 200, next_json(r));
+		(void)reply_json(waiter_end(w), 200, next_json(r));
 	else
 		db_query(w->req->server->db, DB_QUERY, &Q_DRY_RUN_NEXT,
 			 (struct db_param[]){P_TEXT(request_query(w->req, "host")),
@@ -237,16 +246,25 @@ static void on_next(void *ctx, const struct db_result *r, const struct err *err)
 			 2, DB_DEADLINE_MS, &w->req->pending, on_dry_run, w);
 }
 
+static void on_still_allowed(struct request *req)
+{
+	struct waiter *w = req->ctx;
+
+	db_query(req->server->db, DB_QUERY, &Q_ASSIGNMENT_NEXT,
+		 (struct db_param[]){P_TEXT(request_query(req, "host")), P_TEXT(req->token_host),
+				     P_I64(w->resume)},
+		 3, DB_DEADLINE_MS, &req->pending, on_next, w);
+}
+
+/* The token may have been revoked while the agent waited: then it is answered with 401, and stays
+ * `asking` until it is gone. */
 static void ask(struct waiter *w)
 {
 	w->again = w->asking;
 	if (w->asking)
 		return;
 	w->asking = true;
-	db_query(w->req->server->db, DB_QUERY, &Q_ASSIGNMENT_NEXT,
-		 (struct db_param[]){P_TEXT(request_query(w->req, "host")),
-				     P_TEXT(w->req->token_host), P_I64(w->resume)},
-		 3, DB_DEADLINE_MS, &w->req->pending, on_next, w);
+	auth_again(w->req, on_still_allowed);
 }
 
 void assignments_wake(void)
@@ -289,6 +307,9 @@ enum step api_assignment_next(struct request *req)
 						   .slug = "invalid-parameter",
 						   .parameter = "host"},
 				   "host: name the box");
+	if (*req->token_host && strcmp(req->token_host, request_query(req, "host")) != 0)
+		return reply_problem(req, 403, "auth-scope", NULL,
+				     "This token is for another host, '%s'.", req->token_host);
 	if (request_query_i64(req, "wait", 0, 0, WAIT_MAX_S, &wait, &err) ||
 	    (resume && request_id(resume, 'a', &known, &err)))
 		return reply_err(req, &err);

@@ -329,6 +329,13 @@ bool api_flat(struct request *req, const char *what, const json_t *o, const stru
 	return true;
 }
 
+bool api_is_host_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len >= 1 && len <= 128 && !strpbrk(name, " \t\n/") && text_is_clean(name, len);
+}
+
 /* ---- pieces of JSON ---- */
 
 json_t *js_time(int64_t realtime_ns)
@@ -427,9 +434,14 @@ static int hex_digit(char c)
 
 bool uid_bytes(const char *hex, unsigned char out[16])
 {
-	if (strlen(hex) != 32)
+	return hex_get(hex, out, 16);
+}
+
+bool hex_get(const char *hex, unsigned char *out, size_t len)
+{
+	if (strlen(hex) != 2 * len)
 		return false;
-	for (size_t i = 0; i < 16; i++) {
+	for (size_t i = 0; i < len; i++) {
 		int hi = hex_digit(hex[2 * i]), lo = hex_digit(hex[2 * i + 1]);
 
 		if (hi < 0 || lo < 0)

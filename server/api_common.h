@@ -56,6 +56,9 @@ struct api_member {
 bool api_flat(struct request *req, const char *what, const json_t *o, const struct api_member *m,
 	      size_t n);
 
+/* A name that an agent may have (its option --host). */
+bool api_is_host_name(const char *name);
+
 /* ---- lists ---- */
 
 /* One way to sort. `expr` is never null; ties are broken by the id in the same direction. */
@@ -101,4 +104,5 @@ json_t *js_number(double v);
 void url_escape(struct strbuf *out, const char *s);
 /* 32 hex digits to 16 bytes. */
 bool uid_bytes(const char *hex, unsigned char out[16]);
+bool hex_get(const char *hex, unsigned char *out, size_t len);
 void hex_put(struct strbuf *out, const void *data, size_t len);

@@ -7,11 +7,11 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/crc32c.h"
+#include "common/token.h"
 #include "server/db.h"
 #include "server/queries.h"
 #include "server/routes.h"
 #include "server/server.h"
-#include "server/token.h"
 
 #define CACHE_MAX     1024
 #define CACHE_NS      (30 * NS_PER_SEC)
@@ -111,21 +111,30 @@ static void refuse_401(struct request *req)
 			    "A valid token is needed.");
 }
 
-static void refuse_429(struct request *req)
+enum step auth_refuse_blocked(struct request *req)
 {
 	reply_header(req, "Retry-After", "60");
-	(void)reply_problem(req, 429, "rate-limited", NULL,
-			    "Too many wrong tokens came from this address.");
+	return reply_problem(req, 429, "rate-limited", NULL,
+			     "Too many wrong tokens or codes came from this address: try again in "
+			     "a minute.");
 }
 
-static void refuse_wrong(struct auth *a, struct request *req)
+bool auth_is_blocked(struct request *req)
 {
-	struct failures *f = failures_of(a, req);
+	return failures_of(req->server->auth, req)->n >= FAILURES_MAX;
+}
 
-	if (f->n++ < FAILURES_MAX)
+bool auth_note_wrong(struct request *req)
+{
+	return failures_of(req->server->auth, req)->n++ < FAILURES_MAX;
+}
+
+static void refuse_wrong(struct request *req)
+{
+	if (auth_note_wrong(req))
 		refuse_401(req);
 	else
-		refuse_429(req);
+		(void)auth_refuse_blocked(req);
 }
 
 /* Was this very token good lately? Guessing at one address does not lock out those who are not. */
@@ -142,8 +151,12 @@ static bool covers(unsigned int scopes, enum scope wanted)
 	switch (wanted) {
 	case SCOPE_NONE:
 		return true;
+	case SCOPE_TOKEN:
+		return true;
 	case SCOPE_READ:
-		return scopes & (TOKEN_READ | TOKEN_WRITE | TOKEN_ADMIN);
+		return scopes & (TOKEN_READ | TOKEN_GATE | TOKEN_WRITE | TOKEN_ADMIN);
+	case SCOPE_GATE:
+		return scopes & (TOKEN_GATE | TOKEN_WRITE | TOKEN_ADMIN);
 	case SCOPE_INGEST:
 		return scopes & (TOKEN_INGEST | TOKEN_ADMIN);
 	case SCOPE_WRITE:
@@ -154,13 +167,12 @@ static bool covers(unsigned int scopes, enum scope wanted)
 	return false;
 }
 
-static void decide(struct auth *a, struct request *req, const struct cached *c,
-		   const struct token_text *token, void (*go)(struct request *req))
+static void decide(struct request *req, const struct cached *c)
 {
-	bool good = token_digest_equal(c->digest, token->digest);
+	bool good = token_digest_equal(c->digest, req->token.digest);
 
 	if (!good || !c->scopes || (c->expires_ns && c->expires_ns < clock_realtime_ns())) {
-		refuse_wrong(a, req);
+		refuse_wrong(req);
 		return;
 	}
 	if (!covers(c->scopes, req->route->scope)) {
@@ -170,19 +182,12 @@ static void decide(struct auth *a, struct request *req, const struct cached *c,
 	}
 	memcpy(req->token_host, c->host, sizeof(c->host));
 	memcpy(req->token_id, c->id, sizeof(c->id));
-	go(req);
+	req->auth_go(req);
 }
 
 /* ---- looking a token up ---- */
 
-struct lookup {
-	struct auth *a;
-	struct request *req;
-	struct token_text token;
-	void (*go)(struct request *req);
-};
-
-enum { TOK_DIGEST, TOK_READ, TOK_INGEST, TOK_WRITE, TOK_ADMIN, TOK_HOST, TOK_EXPIRES };
+enum { TOK_DIGEST, TOK_READ, TOK_INGEST, TOK_WRITE, TOK_ADMIN, TOK_GATE, TOK_HOST, TOK_EXPIRES };
 
 static struct cached *slot_of(struct auth *a, const char *id)
 {
@@ -198,7 +203,8 @@ static void on_ignored(void *ctx, const struct db_result *res, const struct err 
 
 static void fill(struct cached *c, const char *id, const struct db_result *res)
 {
-	static const unsigned int columns[] = {TOK_READ, TOK_INGEST, TOK_WRITE, TOK_ADMIN};
+	static const unsigned int columns[TOKEN_SCOPES] = {TOK_READ, TOK_INGEST, TOK_WRITE,
+							   TOK_ADMIN, TOK_GATE};
 	const void *digest;
 	size_t len;
 
@@ -218,36 +224,33 @@ static void fill(struct cached *c, const char *id, const struct db_result *res)
 
 static void on_token(void *ctx, const struct db_result *res, const struct err *err)
 {
-	struct lookup *l = ctx;
-	struct request *req = l->req;
-	struct auth *a = l->a;
-	struct token_text token = l->token;
-	void (*go)(struct request * req) = l->go;
-	const struct db_param used[] = {P_TEXT(token.id)};
-	struct cached *c = slot_of(a, token.id);
+	struct request *req = ctx;
+	struct auth *a = req->server->auth;
+	const struct db_param used[] = {P_TEXT(req->token.id)};
+	struct cached *c = slot_of(a, req->token.id);
 
-	free(TAKE(req->ctx));
-	req->ctx_free = NULL;
 	if (err) {
 		(void)reply_err(req, err);
 		return;
 	}
-	fill(c, token.id, res);
-	if (c->scopes && token_digest_equal(c->digest, token.digest))
+	fill(c, req->token.id, res);
+	if (c->scopes && token_digest_equal(c->digest, req->token.digest))
 		db_query(a->db, DB_QUERY, &Q_TOKEN_USED, used, 1, QUERY_MS, NULL, on_ignored, NULL);
-	decide(a, req, c, &token, go);
+	decide(req, c);
 }
 
-static void look_up(struct auth *a, struct request *req, const struct token_text *token,
-		    void (*go)(struct request *req))
+static void check_token(struct auth *a, struct request *req)
 {
-	const struct db_param params[] = {P_TEXT(token->id)};
-	struct lookup *l = xcalloc(1, sizeof(*l));
+	const struct cached *c = slot_of(a, req->token.id);
+	const struct db_param params[] = {P_TEXT(req->token.id)};
 
-	*l = (struct lookup){a, req, *token, go};
-	req->ctx = l; /* until the handler begins: freed with the request */
-	req->ctx_free = free;
-	db_query(a->db, DB_QUERY, &Q_TOKEN_FIND, params, 1, QUERY_MS, &req->pending, on_token, l);
+	if (auth_is_blocked(req) && !is_known(c, &req->token))
+		(void)auth_refuse_blocked(req);
+	else if (strcmp(c->id, req->token.id) == 0 && c->read_ns + CACHE_NS > clock_monotonic_ns())
+		decide(req, c);
+	else
+		db_query(a->db, DB_QUERY, &Q_TOKEN_FIND, params, 1, QUERY_MS, &req->pending,
+			 on_token, req);
 }
 
 /* ---- what a request brings ---- */
@@ -281,41 +284,47 @@ static bool is_foreign(const struct request *req)
 	return !name || !host || strcasecmp(name + 3, host) != 0;
 }
 
+/* Needs no token: for everybody, on an open server, or a reader where reading is open. */
+static bool is_open(const struct auth *a, const struct request *req)
+{
+	enum scope scope = req->route->scope;
+
+	return scope == SCOPE_NONE || !a->tokens_exist ||
+	       (a->anonymous_read && scope == SCOPE_READ && !*req->token.id);
+}
+
 void auth_check(struct request *req, void (*go)(struct request *req))
 {
 	struct auth *a = req->server->auth;
 	const char *header = request_header(req, "Authorization"), *text = NULL;
 	char buf[TOKEN_TEXT_LEN + 1];
-	struct token_text token;
-	const struct cached *c;
+	bool is_token;
 
 	if (is_foreign(req)) {
 		(void)reply_problem(req, 403, "foreign-origin", NULL,
 				    "The request comes from a page of another site.");
 		return;
 	}
-	if (req->route->scope == SCOPE_NONE || !a->tokens_exist) {
-		go(req);
-		return;
-	}
 	if (header)
 		text = strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 : "";
 	else
 		text = cookie_token(req, buf);
-	if (!text && a->anonymous_read && req->route->scope == SCOPE_READ) {
+	is_token = text && token_parse(text, &req->token);
+	if (text && !is_token && req->route->scope != SCOPE_NONE && a->tokens_exist)
+		refuse_wrong(req);
+	else
+		auth_again(req, go);
+}
+
+void auth_again(struct request *req, void (*go)(struct request *req))
+{
+	struct auth *a = req->server->auth;
+
+	req->auth_go = go;
+	if (is_open(a, req))
 		go(req);
-	} else if (!text) {
+	else if (!*req->token.id)
 		refuse_401(req);
-	} else if (!token_parse(text, &token)) {
-		refuse_wrong(a, req);
-	} else {
-		c = slot_of(a, token.id);
-		if (failures_of(a, req)->n >= FAILURES_MAX && !is_known(c, &token))
-			refuse_429(req);
-		else if (strcmp(c->id, token.id) == 0 &&
-			 c->read_ns + CACHE_NS > clock_monotonic_ns())
-			decide(a, req, c, &token, go);
-		else
-			look_up(a, req, &token, go);
-	}
+	else
+		check_token(a, req);
 }

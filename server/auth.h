@@ -25,10 +25,23 @@ bool auth_is_open(const struct auth *a);
 
 /* Calls go(req) when it may, now or later; else replies. */
 void auth_check(struct request *req, void (*go)(struct request *req));
+/* The same once more, for a request that has waited: its token may be over by now. */
+void auth_again(struct request *req, void (*go)(struct request *req));
 
-/* Routes: a browser's session, and tokens. */
+/* Secrets that came in a body count as tokens do: a wrong one is answered through this. */
+bool auth_is_blocked(struct request *req); /* too many wrong ones came from its address */
+bool auth_note_wrong(struct request *req); /* false: and this one is too many */
+enum step auth_refuse_blocked(struct request *req);
+
+/* Routes: a browser's session, tokens, enrolment. */
 enum step api_session(struct request *req);
 enum step api_session_end(struct request *req);
 enum step api_tokens(struct request *req);
 enum step api_token_add(struct request *req);
 enum step api_token_revoke(struct request *req);
+enum step api_token_self(struct request *req);
+enum step api_token_rotate(struct request *req);
+enum step api_codes(struct request *req);
+enum step api_code_add(struct request *req);
+enum step api_code_revoke(struct request *req);
+enum step api_enroll(struct request *req);

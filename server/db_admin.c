@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "server/token.h"
+#include "common/token.h"
 
 int db_admin_wait(const char *conninfo, unsigned int timeout_ms, bool (*alive)(void *ctx),
 		  void *ctx, struct err *reterr)
@@ -83,6 +83,12 @@ int db_admin_tokens_exist(const char *conninfo, bool *ret, struct err *reterr)
 	return 0;
 }
 
+static void put_hex(const unsigned char digest[SHA256_LEN], char hex[2 * SHA256_LEN + 1])
+{
+	for (size_t i = 0; i < SHA256_LEN; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
 int db_admin_put_token(const char *conninfo, const struct token_text *token, const char *name,
 		       unsigned int scopes, const char *host, struct err *reterr)
 {
@@ -95,12 +101,11 @@ int db_admin_put_token(const char *conninfo, const struct token_text *token, con
 		" where token.digest = excluded.digest returning 1";
 	PGconn *conn CLEANUP(finishp) = NULL;
 	PGresult *res CLEANUP(clearp) = NULL;
-	char hex[2 * SHA256_LEN + 1], list[40] = "";
-	const char *names[4], *values[] = {token->id, hex, name, list, host};
+	char hex[2 * SHA256_LEN + 1], list[60] = "";
+	const char *names[TOKEN_SCOPES], *values[] = {token->id, hex, name, list, host};
 	size_t n = token_scope_names(scopes, names);
 
-	for (size_t i = 0; i < SHA256_LEN; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", token->digest[i]);
+	put_hex(token->digest, hex);
 	for (size_t i = 0; i < n; i++)
 		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
 			       i ? "," : "", names[i]);
@@ -109,10 +114,54 @@ int db_admin_put_token(const char *conninfo, const struct token_text *token, con
 	res = PQexecParams(conn, sql, 5, NULL, values, NULL, NULL, 0);
 	if (PQresultStatus(res) != PGRES_TUPLES_OK)
 		return err_set(reterr, ERR_DB, "token: %s", PQerrorMessage(conn));
+	if (!PQntuples(res) && host)
+		return err_set(reterr, ERR_CONFLICT,
+			       "there is no host %s yet: a new box enrols with a code "
+			       "(rigstat-server enroll-code --host %s)",
+			       host, host);
 	if (!PQntuples(res))
 		return err_set(reterr, ERR_CONFLICT,
-			       host ? "there is no host %s, or the id is taken"
-				    : "a token with this id and another secret exists%s",
-			       host ? host : "");
+			       "a token with this id and another secret exists");
+	return 0;
+}
+
+int db_admin_put_code(const char *conninfo, const struct code_text *code,
+		      const struct db_admin_code *rules, struct err *reterr)
+{
+	static const char sql[] =
+		"insert into rigstat.enroll_code (code_id, digest, name, host, uses_max,"
+		" bind_machine, replace_machine, token_days, expires_at)"
+		" select $1, decode($2, 'hex'), $3, $4, $5::int, $6::boolean, $7::boolean,"
+		" nullif($8::int, 0), now() + make_interval(hours => $9::int)"
+		" where exists (select from rigstat.token where 'admin' = any (scopes)"
+		" and revoked_at is null and (expires_at is null or expires_at > now())) returning "
+		"1";
+	PGconn *conn CLEANUP(finishp) = NULL;
+	PGresult *res CLEANUP(clearp) = NULL;
+	char hex[2 * SHA256_LEN + 1], uses[24], hours[24], days[24];
+	const char *values[] = {code->id,
+				hex,
+				rules->name,
+				rules->host,
+				uses,
+				rules->bind_machine ? "t" : "f",
+				rules->replace_machine ? "t" : "f",
+				days,
+				hours};
+
+	put_hex(code->digest, hex);
+	(void)snprintf(uses, sizeof(uses), "%lld", (long long)rules->uses);
+	(void)snprintf(hours, sizeof(hours), "%lld", (long long)rules->hours);
+	(void)snprintf(days, sizeof(days), "%lld", (long long)rules->token_days);
+	if (connect_to(conninfo, &conn, reterr) < 0)
+		return reterr->code;
+	res = PQexecParams(conn, sql, ARRAY_LEN(values), NULL, values, NULL, NULL, 0);
+	if (PQresultStatus(res) != PGRES_TUPLES_OK)
+		return err_set(reterr, ERR_DB, "enrolment code: %s", PQerrorMessage(conn));
+	if (!PQntuples(res))
+		return err_set(reterr, ERR_CONFLICT,
+			       "make an administrator's token first (rigstat-server token --name "
+			       "admin --scopes admin): once a box has enrolled, the server asks "
+			       "everybody for a token");
 	return 0;
 }

@@ -470,6 +470,15 @@ static void enqueue(struct ingest *in, struct stream *s, struct post *p)
 	req->ctx_free = on_request_gone;
 }
 
+static enum step refuse_other_host(struct request *req)
+{
+	return reply_problem(
+		req, 403, "auth-scope",
+		"rigstat-server enroll-code makes a code with which a box gets a token "
+		"of its own.",
+		"This token is for records of host '%s' only.", req->token_host);
+}
+
 enum step api_ingest(struct request *req)
 {
 	struct ingest *in = req->server->ingest;
@@ -490,8 +499,7 @@ enum step api_ingest(struct request *req)
 		return reply_err(req, &err);
 	}
 	if (*req->token_host && strcmp(req->token_host, host) != 0)
-		return reply_problem(req, 403, "auth-scope", NULL,
-				     "This token is for records of another host.");
+		return refuse_other_host(req);
 	s = stream_get(in, host, id);
 	if (s->doubtful && !s->first && !s->opening) /* else at the next post */
 		s->doubtful = s->known = false;
@@ -525,10 +533,18 @@ static void on_next(void *ctx, const struct db_result *res, const struct err *er
 enum step api_ingest_next(struct request *req)
 {
 	unsigned char id[STREAM_ID_LEN] = {0};
-	const struct db_param params[] = {P_UUID(id)};
+	const char *host = request_header(req, "X-Rigstat-Host");
+	struct db_param params[] = {P_UUID(id), P_TEXT(host)};
 
 	if (!item_uid(request_path(req, "stream"), id))
 		return reply_problem(req, 400, "invalid", NULL, "A stream is 32 hex digits.");
+	if (host && !text_is_clean(host, strlen(host)))
+		return reply_problem(req, 400, "invalid", NULL, "X-Rigstat-Host is no name.");
+	if (*req->token_host) {
+		if (host && strcmp(host, req->token_host) != 0)
+			return refuse_other_host(req);
+		params[1] = P_TEXT(req->token_host);
+	}
 	db_query(req->server->db, DB_INGEST, &Q_STREAM_NEXT, params, ARRAY_LEN(params), OPEN_MS,
 		 &req->pending, on_next, req);
 	return STEP_WAIT;

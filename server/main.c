@@ -7,20 +7,23 @@
 #include "common/log.h"
 #include "common/notify.h"
 #include "common/parse.h"
+#include "common/token.h"
 #include "server/db_admin.h"
 #include "server/embedded.h"
 #include "server/migrate.h"
 #include "server/server.h"
-#include "server/token.h"
+#include "server/tls_pin.h"
 
 static const char usage[] =
-	"Usage: rigstat-server serve|migrate|check|token [OPTION]...\n"
+	"Usage: rigstat-server serve|migrate|check|token|enroll-code|pin [OPTION]...\n"
 	"Stores what rigstat agents send, compares runs, and serves pages and REST.\n"
 	"\n"
-	"  serve     run in the foreground until SIGTERM or SIGINT\n"
-	"  migrate   bring the database to this program's schema, then exit\n"
-	"  check     say whether database and schema fit, then exit\n"
-	"  token     make a token and print it once; from then on requests need one\n"
+	"  serve        run in the foreground until SIGTERM or SIGINT\n"
+	"  migrate      bring the database to this program's schema, then exit\n"
+	"  check        say whether database and schema fit, then exit\n"
+	"  token        make a token and print it once; from then on requests need one\n"
+	"  enroll-code  make a code with which a box gets its token (rigstat-agent enroll)\n"
+	"  pin          print the pin of --tls-cert, to which boxes hold the server\n"
 	"\n"
 	"One database is needed:\n"
 	"  --database CONNINFO  PostgreSQL 15 or newer, e.g. 'host=db dbname=rigstat "
@@ -45,8 +48,21 @@ static const char usage[] =
 	"  --log-level LEVEL    error, warning, info (default), debug\n"
 	"Options of token:\n"
 	"  --name NAME          what it is for\n"
-	"  --scopes LIST        of read, ingest, write, admin; default read\n"
-	"  --host HOST          only for records of this host\n"
+	"  --scopes LIST        of read, gate, ingest, write, admin; default read\n"
+	"  --host HOST          only for records of this host; scope ingest needs it, or\n"
+	"  --any-host           for records of every host\n"
+	"Options of enroll-code:\n"
+	"  --name NAME          what it is for\n"
+	"  --host HOST          the box becomes this host, also when that has an agent already;\n"
+	"                       default: the name that the box gives, when it is free\n"
+	"  --uses N             so many boxes may use it; default 1\n"
+	"  --expires HOURS      default 24\n"
+	"  --token-days N       life of the tokens; agents renew theirs in time; default: no end\n"
+	"  --bind-machine       the host is the machine (DMI UUID): when the box was installed\n"
+	"                       anew it gets its host back, and no other machine can be it\n"
+	"  --replace-machine    with --host: another machine may become the host\n"
+	"  --tls-cert FILE      of the server: the code carries the pin of its key; or\n"
+	"  --pin PIN            of a proxy in front, as rigstat-server pin prints it\n"
 	"  --help, --version\n"
 	"\n"
 	"Exit status: 0 stopped in order, 3 wrong use, 4 the server or the database failed.\n";
@@ -56,7 +72,9 @@ enum { EXIT_USAGE = 3 };
 struct options {
 	struct server_options server;
 	const char *token_file, *cert_file, *key_file;
-	const char *name, *scopes, *host;
+	const char *name, *scopes, *host, *pin;
+	bool any_host;
+	struct db_admin_code code;
 };
 
 struct command {
@@ -156,7 +174,8 @@ static int check_exposure(const struct options *o, const char *conninfo, bool *r
 	return 0;
 }
 
-static int read_tls(struct options *o, char **cert, char **key, struct err *reterr)
+static int read_tls(struct options *o, char **cert, char **key, char pin[PIN_LEN + 1],
+		    struct err *reterr)
 {
 	if (!o->cert_file)
 		return 0;
@@ -164,18 +183,20 @@ static int read_tls(struct options *o, char **cert, char **key, struct err *rete
 		return reterr->code;
 	o->server.tls_cert = *cert;
 	o->server.tls_key = *key;
-	return 0;
+	o->server.pin = pin;
+	return tls_pin(*cert, pin, reterr);
 }
 
 static int run_serve(struct options *o, struct err *reterr)
 {
 	struct database db CLEANUP(database_close) = {0};
 	char *cert CLEANUP(freep) = NULL, *key CLEANUP(freep) = NULL;
+	char pin[PIN_LEN + 1];
 	bool tokens;
 
 	notify_init();
 	notify_service("STATUS=preparing the database");
-	if (read_tls(o, &cert, &key, reterr) < 0 || database_open(&o->server, &db, reterr) < 0)
+	if (read_tls(o, &cert, &key, pin, reterr) < 0 || database_open(&o->server, &db, reterr) < 0)
 		return reterr->code;
 	/* A shared database is migrated by a person, at a time of their choosing. */
 	if ((db.embedded ? migrate_apply(db.conninfo, reterr)
@@ -211,6 +232,20 @@ static int run_check(struct options *o, struct err *reterr)
 	return 0;
 }
 
+/* For what is done once, also while a server runs: its private PostgreSQL takes us as well. */
+static int database_enter(struct options *o, struct database *ret, struct err *reterr)
+{
+	if (database_open(&o->server, ret, reterr) < 0) {
+		ret->running = reterr->code == ERR_BUSY && o->server.embedded_dir
+				       ? embedded_running(o->server.embedded_dir)
+				       : NULL;
+		ret->conninfo = ret->running;
+		return ret->running ? 0 : reterr->code;
+	}
+	return ret->embedded ? migrate_apply(ret->conninfo, reterr)
+			     : migrate_check(ret->conninfo, reterr);
+}
+
 static int run_token(struct options *o, struct err *reterr)
 {
 	struct database db CLEANUP(database_close) = {0};
@@ -220,30 +255,78 @@ static int run_token(struct options *o, struct err *reterr)
 
 	if (token_scopes(o->scopes, &scopes, reterr) < 0)
 		return reterr->code;
-	if (database_open(&o->server, &db, reterr) < 0) {
-		/* A server is running on the directory: its PostgreSQL takes us as well. */
-		db.running = reterr->code == ERR_BUSY && o->server.embedded_dir
-				     ? embedded_running(o->server.embedded_dir)
-				     : NULL;
-		if (!db.running)
-			return reterr->code;
-		db.conninfo = db.running;
-	} else if ((db.embedded ? migrate_apply(db.conninfo, reterr)
-				: migrate_check(db.conninfo, reterr)) < 0) {
+	if (scopes & TOKEN_INGEST && !o->host && !o->any_host)
+		return err_set(
+			reterr, ERR_INVALID,
+			"a token with scope ingest is for one host: give --host, make a code "
+			"for a new box (rigstat-server enroll-code), or give --any-host");
+	if (database_enter(o, &db, reterr) < 0)
 		return reterr->code;
-	}
 	token_mint(text, &token);
-	if (db_admin_put_token(db.conninfo, &token, o->name, scopes, o->host, reterr) < 0)
+	if (db_admin_put_token(db.conninfo, &token, o->name ? o->name : "token", scopes, o->host,
+			       reterr) < 0)
 		return reterr->code;
 	puts(text);
 	return 0;
 }
 
+/* The pin that was given, or that of the certificate; "" without both. */
+static int find_pin(const struct options *o, char ret[PIN_LEN + 1], struct err *reterr)
+{
+	char *cert CLEANUP(freep) = NULL;
+
+	*ret = '\0';
+	if (o->pin && !pin_parse(o->pin, ret))
+		return err_set(reterr, ERR_INVALID,
+			       "--pin is sha256// and 44 characters of base64, as rigstat-server "
+			       "pin --tls-cert FILE prints it");
+	if (o->pin || !o->cert_file)
+		return 0;
+	return read_file(o->cert_file, &cert, reterr) < 0 ? reterr->code
+							  : tls_pin(cert, ret, reterr);
+}
+
+static int run_enroll_code(struct options *o, struct err *reterr)
+{
+	struct database db CLEANUP(database_close) = {0};
+	char text[CODE_TEXT_MAX + 1], pin[PIN_LEN + 1];
+	struct code_text code;
+
+	o->code.name = o->name ? o->name : "";
+	o->code.host = o->host;
+	if (o->code.replace_machine && !o->host)
+		return err_set(reterr, ERR_INVALID, "--replace-machine needs --host");
+	if (find_pin(o, pin, reterr) < 0 || database_enter(o, &db, reterr) < 0)
+		return reterr->code;
+	code_mint(pin, text, &code);
+	if (db_admin_put_code(db.conninfo, &code, &o->code, reterr) < 0)
+		return reterr->code;
+	puts(text);
+	fprintf(stderr,
+		"On the box, within %lld h: rigstat-agent enroll --server URL --code-file - (and "
+		"type the code)\n",
+		(long long)o->code.hours);
+	if (!*pin)
+		fprintf(stderr, "It carries no pin: the box must trust the server's certificate by "
+				"itself, or give --pin.\n");
+	return 0;
+}
+
+static int run_pin(struct options *o, struct err *reterr)
+{
+	char pin[PIN_LEN + 1], text[PIN_TEXT_LEN + 1];
+
+	if (!o->cert_file)
+		return err_set(reterr, ERR_INVALID, "name the certificate: --tls-cert FILE");
+	if (find_pin(o, pin, reterr) < 0)
+		return reterr->code;
+	puts(pin_text(pin, text));
+	return 0;
+}
+
 static const struct command commands[] = {
-	{"serve", run_serve},
-	{"migrate", run_migrate},
-	{"check", run_check},
-	{"token", run_token},
+	{"serve", run_serve}, {"migrate", run_migrate},		{"check", run_check},
+	{"token", run_token}, {"enroll-code", run_enroll_code}, {"pin", run_pin},
 };
 
 /* ---- options ---- */
@@ -289,6 +372,13 @@ enum {
 	NAME,
 	SCOPES,
 	HOST,
+	PIN,
+	ANY_HOST,
+	USES,
+	EXPIRES,
+	TOKEN_DAYS,
+	BIND_MACHINE,
+	REPLACE_MACHINE,
 	HELP,
 	VERSION
 };
@@ -310,6 +400,13 @@ static const struct option option_table[] = {
 	{"name", required_argument, NULL, NAME},
 	{"scopes", required_argument, NULL, SCOPES},
 	{"host", required_argument, NULL, HOST},
+	{"pin", required_argument, NULL, PIN},
+	{"any-host", no_argument, NULL, ANY_HOST},
+	{"uses", required_argument, NULL, USES},
+	{"expires", required_argument, NULL, EXPIRES},
+	{"token-days", required_argument, NULL, TOKEN_DAYS},
+	{"bind-machine", no_argument, NULL, BIND_MACHINE},
+	{"replace-machine", no_argument, NULL, REPLACE_MACHINE},
 	{"help", no_argument, NULL, HELP},
 	{"version", no_argument, NULL, VERSION},
 	{0},
@@ -325,6 +422,41 @@ static int64_t days(const char *text)
 	return n;
 }
 
+static int64_t count(const char *option, const char *text, int64_t max)
+{
+	char say[120];
+	int64_t n;
+
+	if (parse_i64(text, &n, NULL) == 0 && n >= 1 && n <= max)
+		return n;
+	(void)snprintf(say, sizeof(say), "%s is a number from 1 to %lld", option, (long long)max);
+	wrong_use(say);
+}
+
+/* Of enroll-code; false when it is none of these. */
+static bool parse_code_option(int c, struct db_admin_code *code)
+{
+	switch (c) {
+	case USES:
+		code->uses = count("--uses", optarg, 100000);
+		return true;
+	case EXPIRES:
+		code->hours = count("--expires", optarg, 366 * 24);
+		return true;
+	case TOKEN_DAYS:
+		code->token_days = count("--token-days", optarg, 36500);
+		return true;
+	case BIND_MACHINE:
+		code->bind_machine = true;
+		return true;
+	case REPLACE_MACHINE:
+		code->replace_machine = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void parse_option(int c, struct options *o, enum log_level *level)
 {
 	const char **texts[] = {[LISTEN - LISTEN] = &o->server.listen,
@@ -336,7 +468,11 @@ static void parse_option(int c, struct options *o, enum log_level *level)
 				[TLS_KEY - LISTEN] = &o->key_file,
 				[NAME - LISTEN] = &o->name,
 				[SCOPES - LISTEN] = &o->scopes,
-				[HOST - LISTEN] = &o->host};
+				[HOST - LISTEN] = &o->host,
+				[PIN - LISTEN] = &o->pin};
+
+	if (parse_code_option(c, &o->code))
+		return;
 
 	switch (c) {
 	case REUSE_PORT:
@@ -354,6 +490,9 @@ static void parse_option(int c, struct options *o, enum log_level *level)
 		break;
 	case KEEP_RUNS:
 		o->server.keep.runs_days = days(optarg);
+		break;
+	case ANY_HOST:
+		o->any_host = true;
 		break;
 	case ANONYMOUS:
 		if (strcmp(optarg, "read") != 0)
@@ -373,26 +512,29 @@ static void parse_option(int c, struct options *o, enum log_level *level)
 	}
 }
 
-static void check_options(struct options *o)
+/* `pin` needs no database. */
+static void check_options(struct options *o, const struct command *command)
 {
 	struct server_options *s = &o->server;
 
 	if (!s->database && !s->embedded_dir)
 		s->database = getenv("RIGSTAT_DATABASE");
-	if (!s->database && !s->embedded_dir)
+	if (!s->database && !s->embedded_dir && command->run != run_pin)
 		wrong_use("name a database: --database CONNINFO or --embedded DIR");
 	if (s->database && s->embedded_dir)
 		wrong_use("--database and --embedded exclude each other");
 	if (s->embedded_dir && s->reuse_port)
 		wrong_use("--reuse-port needs --database: only one server can use a private "
 			  "PostgreSQL");
-	if (!o->cert_file != !o->key_file)
+	if (!o->cert_file != !o->key_file && command->run == run_serve)
 		wrong_use("--tls-cert and --tls-key belong together");
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {.server.listen = "127.0.0.1:8420", .name = "token", .scopes = "read"};
+	struct options o = {.server.listen = "127.0.0.1:8420",
+			    .scopes = "read",
+			    .code = {.uses = 1, .hours = 24}};
 	const struct command *command = NULL;
 	enum log_level level = LOG_INFO;
 	struct err err;
@@ -403,13 +545,14 @@ int main(int argc, char **argv)
 		parse_option(c, &o, &level);
 	log_init("rigstat-server", level);
 	if (optind + 1 != argc)
-		wrong_use("one command is needed: serve, migrate, check or token");
+		wrong_use(
+			"one command is needed: serve, migrate, check, token, enroll-code or pin");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (strcmp(commands[i].name, argv[optind]) == 0)
 			command = &commands[i];
 	if (!command)
 		wrong_use("this command is not known");
-	check_options(&o);
+	check_options(&o, command);
 	if (command->run(&o, &err) < 0) {
 		log_error("%s", err.text);
 		return err_exit_status(err.code);

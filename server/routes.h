@@ -4,7 +4,16 @@
 
 #include "server/http.h"
 
-enum scope { SCOPE_NONE, SCOPE_READ, SCOPE_INGEST, SCOPE_WRITE, SCOPE_ADMIN };
+/* SCOPE_TOKEN: any valid token; SCOPE_GATE: what a CI job does beside reading. */
+enum scope {
+	SCOPE_NONE,
+	SCOPE_TOKEN,
+	SCOPE_READ,
+	SCOPE_GATE,
+	SCOPE_INGEST,
+	SCOPE_WRITE,
+	SCOPE_ADMIN
+};
 
 struct route {
 	enum http_method method; /* HTTP_GET also answers HEAD */

@@ -131,10 +131,10 @@ static void on_notify(void *ctx, const char *payload)
 		log_debug("%s: %s", err.text, payload); /* a newer server may say more */
 		return;
 	}
-	if (note.kind == NOTE_ASSIGNMENT && note.what == NOTE_NEW)
-		assignments_wake();
 	if (note.kind == NOTE_TOKEN)
 		auth_forget(p->server.auth);
+	if ((note.kind == NOTE_ASSIGNMENT && note.what == NOTE_NEW) || note.kind == NOTE_TOKEN)
+		assignments_wake();
 	if (note.kind == NOTE_HOST && note.what == NOTE_CHANGED)
 		on_hosts_changed(p);
 	live_hear(p->server.live, &note);

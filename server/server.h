@@ -24,6 +24,7 @@ struct server_options {
 	struct retention keep;
 	bool anonymous_read;		/* reading needs no token */
 	const char *tls_cert, *tls_key; /* PEM text, NULL = plain HTTP */
+	const char *pin;		/* of the certificate's key; NULL with plain HTTP */
 };
 
 struct server {

@@ -9,29 +9,19 @@ import pytest
 
 import records as rec
 from conftest import SERVER, wait_until
+from enrolling import bearer, certificate, make_token, start_tls
 
 STREAM = "0123456789abcdef0123456789abcdef"
 
 
-def make_token(server, scopes, host=None):
-    args = [str(SERVER), "token", "--embedded", str(server.data), "--name", "test", "--scopes", scopes]
-    out = subprocess.run(args + (["--host", host] if host else []), capture_output=True, text=True, check=False)
-    assert out.returncode == 0, out.stderr
-    return out.stdout.strip()
-
-
 REFUSED = (401, 429)  # 429 once this address has sent many wrong ones to the shared server
-
-
-def bearer(token):
-    return {"Authorization": "Bearer " + token}
 
 
 @pytest.fixture(scope="module")
 def guarded(shared_server):
     """A server with a token of each scope in server.tokens."""
     server = shared_server
-    server.tokens = {scope: make_token(server, scope) for scope in ("read", "ingest", "write", "admin")}
+    server.tokens = {scope: make_token(server, scope) for scope in ("read", "gate", "ingest", "write", "admin")}
     wait_until("tokens are asked for", lambda: server.get("/api/v1/runs").status == 401, 20)
     return server
 
@@ -46,9 +36,13 @@ def test_open_without_tokens_until_one_is_made(server):
 def test_scopes(guarded):
     t = guarded.tokens
     assert guarded.get("/healthz").status == 200
-    for scope, read, write, admin in (("read", 200, 403, 403), ("ingest", 403, 403, 403),
-                                      ("write", 200, 404, 403), ("admin", 200, 404, 200)):
+    for scope, read, gate, write, admin in (("read", 200, 403, 403, 403), ("gate", 200, 200, 403, 403),
+                                            ("ingest", 403, 403, 403, 403), ("write", 200, 200, 404, 403),
+                                            ("admin", 200, 200, 404, 200)):
         assert guarded.get("/api/v1/runs", headers=bearer(t[scope])).status == read
+        # gate --stop-on-breach cancels what a broken limit makes pointless.
+        assert guarded.request("DELETE", "/api/v1/experiments/e_1/assignments",
+                               headers=bearer(t[scope])).status == gate
         assert guarded.request("DELETE", "/api/v1/comparisons/AAAAAAAA",
                                headers=bearer(t[scope])).status == write
         assert guarded.get("/api/v1/tokens", headers=bearer(t[scope])).status == admin
@@ -97,6 +91,38 @@ def test_ingest_only_for_its_host(make_server, tmp_path):
     answer = rec.post(server, "f" * 32, other, host="box2", Authorization="Bearer " + token)
     assert answer.status == 403
     assert server.sql("select name from rigstat.host") == [["box1"]]
+
+
+def test_ingest_mark_only_of_its_host(make_server, tmp_path):
+    """Where a stream of another host stands is not said; nor is whether there is one."""
+    server = make_server()
+    make_token(server, "admin")
+    server.start()
+    server.sql("insert into rigstat.host (name) values ('box1'), ('box2')")
+    tokens = {h: make_token(server, "ingest", h) for h in ("box1", "box2")}
+    batch = rec.recgen(tmp_path / "r", seconds=2)
+    assert rec.post(server, STREAM, batch, Authorization="Bearer " + tokens["box1"]).status == 200
+    mark = "/api/v1/ingest/" + STREAM
+    assert server.get(mark, headers=bearer(tokens["box1"])).json()["next_seq"] == batch[-1].seq + 1
+    assert server.get(mark, headers=bearer(tokens["box2"])).json()["next_seq"] == 1
+    assert server.get(mark, headers={**bearer(tokens["box2"]), "X-Rigstat-Host": "box1"}).status == 403
+    everything = bearer(make_token(server, "ingest"))
+    assert server.get(mark, headers=everything).json()["next_seq"] == batch[-1].seq + 1
+    assert server.get(mark, headers={**everything, "X-Rigstat-Host": "box2"}).json()["next_seq"] == 1
+    assert server.get("/api/v1/assignments/next?host=box1", headers=bearer(tokens["box2"])).status == 403
+
+
+def test_an_ingest_token_for_every_host_is_asked_for(guarded):
+    command = [str(SERVER), "token", "--embedded", str(guarded.data), "--scopes", "ingest"]
+    out = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert out.returncode == 3 and "enroll-code" in out.stderr and "--any-host" in out.stderr
+    out = subprocess.run(command + ["--host", "never-seen"], capture_output=True, text=True, check=False)
+    assert out.returncode == 3 and "enroll-code --host never-seen" in out.stderr
+    admin = {**bearer(guarded.tokens["admin"]), "Content-Type": "application/json"}
+    for more, status in (({}, 400), ({"host": "never-seen"}, 404), ({"any_host": True}, 201)):
+        made = guarded.request("POST", "/api/v1/tokens", headers=admin,
+                               body=json.dumps({"name": "a", "scopes": ["ingest"], **more}))
+        assert made.status == status and (status == 201 or "enroll-codes" in made.json()["hint"])
 
 
 def test_tokens_over_rest(guarded):
@@ -174,13 +200,8 @@ def test_token_file(make_server, tmp_path):
 
 
 def test_tls(make_server, tmp_path):
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out",
-                    str(cert), "-days", "2", "-subj", "/CN=localhost", "-addext",
-                    "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
-    server = make_server(["--tls-cert", str(cert), "--tls-key", str(key)])
-    server.start(ready=False)
-    wait_until("listening", lambda: server._read_address(0), 30)
+    cert, key = certificate(tmp_path, "cert")
+    server = start_tls(make_server(), cert, key)
     assert "https://" in server.log()
     context = ssl.create_default_context(cafile=str(cert))
     with urllib.request.urlopen(f"https://{server.address}/healthz", context=context) as answer:

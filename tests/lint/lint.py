@@ -22,6 +22,7 @@ COMMON_ORDER = ["common", "common/model", "common/stats", "common/import", "comm
 # Library header -> the only files that may include it.
 ONLY_IN = {
     r"microhttpd\.h": r"server/(mhdloop|http|tls)[^/]*\.[ch]|tests/.*",
+    r"gnutls/.*": r"server/tls[^/]*\.[ch]",
     r"libpq-fe\.h": r"server/(pqloop|migrate|db)[^/]*\.[ch]|tests/.*",
     r"curl/.*": r"agent/(curlloop|upload|enroll)[^/]*\.[ch]|cli/client\.[ch]|tests/.*",
     r"uv\.h": r"agent/.*|server/.*|tests/.*",

@@ -1,0 +1,2 @@
+-- $1 id. Columns: digest.
+select digest from rigstat.enroll_code where code_id = $1::text
