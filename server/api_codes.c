@@ -2,6 +2,7 @@
 /* The codes that administrators make for boxes to enrol with. A code's text is shown once. */
 #include "server/api_common.h"
 
+#include "server/audit.h"
 #include "server/auth.h"
 #include "server/db.h"
 #include "server/queries.h"
@@ -139,6 +140,7 @@ enum step api_code_add(struct request *req)
 		return STEP_DONE;
 	code_mint(m->pin, m->text, &code);
 	memcpy(m->id, code.id, sizeof(m->id));
+	audit_note(req, NULL, "code %s", code.id);
 	db_query(req->server->db, DB_QUERY, &Q_CODE_ADD,
 		 (struct db_param[]){P_TEXT(code.id), P_BYTES(code.digest, SHA256_LEN),
 				     P_TEXT(name ? name : ""), P_TEXT(host), P_I64(uses),
@@ -201,6 +203,7 @@ static void on_revoked(void *ctx, const struct db_result *r, const struct err *e
 
 enum step api_code_revoke(struct request *req)
 {
+	audit_note(req, NULL, "code %s", request_path(req, "code"));
 	if (!api_params(req, none))
 		return STEP_DONE;
 	db_query(req->server->db, DB_QUERY, &Q_CODE_REVOKE,

@@ -5,8 +5,10 @@
 #include "server/api_common.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 #include "common/clock.h"
+#include "server/audit.h"
 #include "server/auth.h"
 #include "server/db.h"
 #include "server/queries.h"
@@ -108,6 +110,7 @@ static void refuse(struct request *req, const char *outcome, const char *host)
 static void on_enrolled(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct enrolment *e = ctx;
+	char who[40];
 
 	if (err) {
 		(void)reply_err(e->req, err);
@@ -118,6 +121,8 @@ static void on_enrolled(void *ctx, const struct db_result *r, const struct err *
 		return;
 	}
 	auth_forget(e->req->server->auth);
+	(void)snprintf(who, sizeof(who), "code %s", e->code.id);
+	audit_note(e->req, who, "host %s, token %s", db_text(r, 0, E_HOST), e->token_id);
 	(void)reply_json(e->req, 201,
 			 json_pack("{s:s, s:o, s:s, s:o, s:I}", "host", db_text(r, 0, E_HOST),
 				   "agent_id", js_id('h', db_i64(r, 0, E_HOST_ID)), "token_id",

@@ -12,6 +12,7 @@
 #include "common/parse.h"
 #include "common/sha256.h"
 #include "server/api_common.h"
+#include "server/audit.h"
 #include "server/queries.h"
 #include "server/run_row.h"
 #include "server/run_store.h"
@@ -215,6 +216,7 @@ static void reply_import(struct import *im)
 		already = already && im->runs[i].already;
 		json_array_append_new(runs, outcome_json(rs->v[i], &im->runs[i]));
 	}
+	audit_note(im->req, NULL, "import i_%lld", (long long)im->import_id);
 	(void)reply_json(im->req, already || im->dry_run ? 200 : 201,
 			 json_pack("{s:o, s:b, s:b, s:s, s:o, s:s, s:I, s:o, s:o, s:o}", "id",
 				   js_id('i', im->import_id), "dry_run", im->dry_run, "already",

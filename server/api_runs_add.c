@@ -4,6 +4,7 @@
 
 #include "common/sha256.h"
 #include "server/api_common.h"
+#include "server/audit.h"
 #include "server/queries.h"
 #include "server/run_row.h"
 #include "server/run_store.h"
@@ -54,6 +55,8 @@ static void on_items(void *ctx, const struct db_result *r, const struct err *err
 		for (size_t k = 0; k < db_rows(r); k++)
 			if (run_row_id(r, k) == a->ids[i])
 				json_array_append_new(items, run_row_json(r, k));
+	audit_note(a->req, NULL, "%zu runs, the first r_%lld", a->n,
+		   a->n ? (long long)a->ids[0] : 0);
 	(void)reply_json(a->req, a->made ? 201 : 200,
 			 json_pack("{s:o, s:b}", "items", items, "already", !a->made));
 }

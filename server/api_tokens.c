@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "server/api_common.h"
+#include "server/audit.h"
 #include "server/auth.h"
 #include "server/db.h"
 #include "server/queries.h"
@@ -163,6 +164,8 @@ enum step api_token_rotate(struct request *req)
 	sha256 = json_string_value(json_object_get(body, "token_sha256"));
 	good = id && token_id_valid(id) && sha256 && hex_get(sha256, digest, SHA256_LEN);
 	if (good)
+		audit_note(req, NULL, "token %s", id);
+	if (good)
 		db_query(req->server->db, DB_QUERY, &Q_TOKEN_ROTATE,
 			 (struct db_param[]){P_TEXT(req->token.id), P_TEXT(id),
 					     P_BYTES(digest, SHA256_LEN)},
@@ -244,6 +247,7 @@ enum step api_token_add(struct request *req)
 	req->ctx = xcalloc(1, TOKEN_TEXT_LEN + 1);
 	req->ctx_free = free;
 	token_mint(req->ctx, &token);
+	audit_note(req, NULL, "token %s", token.id);
 	db_query(req->server->db, DB_QUERY, &Q_TOKEN_ADD,
 		 (const struct db_param[]){P_TEXT(token.id), P_BYTES(token.digest, SHA256_LEN),
 					   P_TEXT(name),
@@ -270,6 +274,7 @@ static void on_revoked(void *ctx, const struct db_result *res, const struct err 
 
 enum step api_token_revoke(struct request *req)
 {
+	audit_note(req, NULL, "token %s", request_path(req, "token"));
 	db_query(req->server->db, DB_QUERY, &Q_TOKEN_REVOKE,
 		 (const struct db_param[]){P_TEXT(request_path(req, "token"))}, 1, DB_DEADLINE_MS,
 		 &req->pending, on_revoked, req);

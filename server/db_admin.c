@@ -93,12 +93,16 @@ int db_admin_put_token(const char *conninfo, const struct token_text *token, con
 		       unsigned int scopes, const char *host, struct err *reterr)
 {
 	static const char sql[] =
-		"insert into rigstat.token (token_id, digest, name, scopes, host_id)"
+		"with made as (insert into rigstat.token (token_id, digest, name, scopes, host_id)"
 		" select $1, decode($2, 'hex'), $3, string_to_array($4, ','), h.host_id"
 		" from (select 1) one left join rigstat.host h on h.name = $5"
 		" where $5 is null or h.host_id is not null"
 		" on conflict (token_id) do update set scopes = excluded.scopes"
-		" where token.digest = excluded.digest returning 1";
+		" where token.digest = excluded.digest returning xmax = 0 as fresh),"
+		" noted as (insert into rigstat.audit (who, action, object, detail)"
+		" select 'command line', 'token.make', 'token ' || $1, $3 || ': ' || $4"
+		" || coalesce(', host ' || $5, '') from made where fresh)"
+		" select 1 from made";
 	PGconn *conn CLEANUP(finishp) = NULL;
 	PGresult *res CLEANUP(clearp) = NULL;
 	char hex[2 * SHA256_LEN + 1], list[60] = "";
@@ -129,7 +133,8 @@ int db_admin_put_code(const char *conninfo, const struct code_text *code,
 		      const struct db_admin_code *rules, struct err *reterr)
 {
 	static const char sql[] =
-		"insert into rigstat.enroll_code (code_id, digest, name, host, uses_max,"
+		"with made as (insert into rigstat.enroll_code (code_id, digest, name, host, "
+		"uses_max,"
 		" bind_machine, replace_machine, token_days, expires_at)"
 		" select $1, decode($2, 'hex'), $3, $4, $5::int, $6::boolean, $7::boolean,"
 		" nullif($8::int, 0), now() + make_interval(hours => $9::int)"

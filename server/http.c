@@ -8,6 +8,7 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "server/audit.h"
 #include "server/auth.h"
 #include "server/http_internal.h"
 #include "server/inflate.h"
@@ -81,6 +82,7 @@ void exchange_replied(struct http_exchange *x, int status, struct MHD_Response *
 	CHECK(!x->response);
 	x->response = response;
 	x->status = status;
+	audit_replied(&x->req, status, MHD_get_response_header(response, "Location"));
 	exchange_set_state(x, X_REPLY);
 	if (waiting)
 		exchange_resume(x);

@@ -2,6 +2,7 @@
 #include "server/routes.h"
 #include "server/api.h"
 #include "server/assets.h"
+#include "server/audit.h"
 #include "server/auth.h"
 #include "server/ingest.h"
 #include "server/ingest_check.h"
@@ -95,6 +96,7 @@ const struct route routes[] = {
 	{HTTP_DELETE, "/api/v1/tokens/{token}", SCOPE_ADMIN, 0, 0, api_token_revoke},
 	{HTTP_GET, "/api/v1/token", SCOPE_TOKEN, 0, 0, api_token_self},
 	{HTTP_POST, "/api/v1/token/rotate", SCOPE_TOKEN, PATCH_MAX, 0, api_token_rotate},
+	{HTTP_GET, "/api/v1/audit", SCOPE_ADMIN, 0, 0, api_audit},
 	{HTTP_GET, "/api/v1/enroll-codes", SCOPE_ADMIN, 0, 0, api_codes},
 	{HTTP_POST, "/api/v1/enroll-codes", SCOPE_ADMIN, PATCH_MAX, 0, api_code_add},
 	{HTTP_DELETE, "/api/v1/enroll-codes/{code}", SCOPE_ADMIN, 0, 0, api_code_revoke},

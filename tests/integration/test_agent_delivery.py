@@ -99,7 +99,7 @@ def answer(status, obj, headers=()):
     return act
 
 
-def test_F22_hostile_answers(tmp_path, peer):
+def test_A22_F22_hostile_answers(tmp_path, peer):
     """A huge answer, a redirect, a closed connection, rubbish, a 200 without next_seq."""
     trap = socket.create_server(("127.0.0.1", 0))
     trap.settimeout(0.2)

@@ -52,7 +52,7 @@ def test_scopes(guarded):
     None, "", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer rs_aaaaaaaa_" + "A" * 43,
     "Bearer rs_aaaaaaaa_" + "A" * 44, "Bearer rs_AAAAAAAA_" + "A" * 43, "Bearer " + "x" * 3000,
 ])
-def test_wrong_tokens_get_one_answer(guarded, header):
+def test_A12_wrong_tokens_get_one_answer(guarded, header):
     answer = guarded.get("/api/v1/runs", headers={} if header is None else {"Authorization": header})
     assert answer.status == 401
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
@@ -61,16 +61,16 @@ def test_wrong_tokens_get_one_answer(guarded, header):
     assert body["detail"] == "A valid token is needed." and "hint" in body
 
 
-def test_a_token_in_the_query_is_no_token(guarded):
+def test_A12_a_token_in_the_query_is_no_token(guarded):
     assert guarded.get("/api/v1/runs?token=" + guarded.tokens["read"]).status == 401
 
 
-def test_secret_of_another_token(guarded):
+def test_A12_secret_of_another_token(guarded):
     a, b = guarded.tokens["read"], guarded.tokens["admin"]
     assert guarded.get("/api/v1/runs", headers=bearer(a[:12] + b[12:])).status == 401
 
 
-def test_guessing_is_slowed_down(make_server):
+def test_A12_guessing_is_slowed_down(make_server):
     server = make_server()
     make_token(server, "read")
     server.start()
@@ -78,7 +78,7 @@ def test_guessing_is_slowed_down(make_server):
     assert seen == {401, 429}
 
 
-def test_ingest_only_for_its_host(make_server, tmp_path):
+def test_A12_ingest_only_for_its_host(make_server, tmp_path):
     server = make_server().start()
     server.sql("insert into rigstat.host (name) values ('box1')")
     token = make_token(server, "ingest", "box1")
@@ -93,7 +93,7 @@ def test_ingest_only_for_its_host(make_server, tmp_path):
     assert server.sql("select name from rigstat.host") == [["box1"]]
 
 
-def test_ingest_mark_only_of_its_host(make_server, tmp_path):
+def test_A12_ingest_mark_only_of_its_host(make_server, tmp_path):
     """Where a stream of another host stands is not said; nor is whether there is one."""
     server = make_server()
     make_token(server, "admin")
@@ -160,7 +160,7 @@ def test_session_cookie(guarded):
     assert guarded.get("/api/v1/runs", headers={"Cookie": "xrigstat_token=" + guarded.tokens["read"]}).status == 401
 
 
-def test_pages_of_other_sites_cannot_write(server):
+def test_A20_pages_of_other_sites_cannot_write(server):
     """CSRF: a browser names the page's origin."""
     for origin, status in (("http://evil.example", 403), ("null", 403),
                            ("http://" + server.address, 404), (None, 404)):

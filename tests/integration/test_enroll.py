@@ -79,7 +79,7 @@ def test_from_the_code_to_stored_records(guarded, tmp_path):
     assert list((tmp_path / "two" / "identity").iterdir()) == []
 
 
-def test_code_is_not_left_in_the_arguments(make_server, tmp_path):
+def test_A24_code_is_not_left_in_the_arguments(make_server, tmp_path):
     """A24: while the agent waits for a server that does not answer, ps shows no code."""
     code = "rsc_abcdefgh_" + "C" * 22
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -406,7 +406,7 @@ def test_daemon_renews_a_token_that_ends(guarded, tmp_path):
 
 # ---- the end of a token, everywhere ----
 
-def test_revoked_on_two_servers_also_while_waiting(make_server, tmp_path):
+def test_A12_revoked_on_two_servers_also_while_waiting(make_server, tmp_path):
     """A12: within 30 s; by notification it is at once. A long poll ends with 401 and takes nothing."""
     first = make_server()
     admin = make_token(first, "admin")

@@ -38,7 +38,7 @@ def test_stores_and_answers_after_commit(server, batch):
     assert answer.json()["next_seq"] == len(batch) + 1
 
 
-def test_duplicates_store_nothing(server, batch):
+def test_A14_duplicates_store_nothing(server, batch):
     rec.post(server, STREAM, batch[:4])
     before = mark(server)
     for again in (batch[:4], batch[:2], batch[3:4]):
@@ -70,7 +70,7 @@ def test_declared_gap(server, batch):
     assert mark(server)[0][2] == "77"
 
 
-def test_F27_same_number_other_bytes(server, batch, tmp_path):
+def test_A15_F27_same_number_other_bytes(server, batch, tmp_path):
     other = rec.recgen(tmp_path / "other", seconds=8, seed=2)
     rec.post(server, STREAM, batch[:3])
     answer = rec.post(server, STREAM, other[:3])
@@ -106,7 +106,7 @@ def test_damage_is_refused_whole(server, batch):
     ({"X_Rigstat_Last": "3"}, 422),
     ({"X_Rigstat_CRC32C": None}, 400),
 ])
-def test_wrong_headers(shared_server, batch, headers, status):
+def test_A5_A12_wrong_headers(shared_server, batch, headers, status):
     assert rec.post(shared_server, STREAM, batch[:2], **headers).status == status
     assert shared_server.sql("select count(*) from rigstat.record_staging") == [["0"]]
 
@@ -126,7 +126,7 @@ def test_wrong_headers(shared_server, batch, headers, status):
     ([(rec.ENVIRONMENT, b'{"a":{}}')], "environment"),
     ([(rec.SERIES, b'\x01{"metric":"m","kind":"sum"}')], "series"),
 ])
-def test_every_field_is_checked(shared_server, items, word):
+def test_A7_A8_A23_every_field_is_checked(shared_server, items, word):
     answer = rec.post(shared_server, STREAM, [rec.make(1, 1, items)])
     assert answer.status == 422 and word in answer.json()["detail"], answer.body
     assert shared_server.sql("select count(*) from rigstat.record_staging") == [["0"]]
@@ -136,7 +136,7 @@ def test_unknown_items_are_kept(server):
     assert rec.post(server, STREAM, [rec.make(1, 0, [(99, b"later")])]).status == 200
 
 
-def test_length_is_required(server):
+def test_A1_length_is_required(server):
     connection = http.client.HTTPConnection(server.address)
     connection.putrequest("POST", "/api/v1/ingest")
     connection.putheader("Transfer-Encoding", "chunked")

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "common/token.h"
 
 #define SECRET "0123456789abcdefghijklmnopqrstuvwxyzABCDEF-"
@@ -50,6 +51,44 @@ static void test_tokens(void **state)
 		digest[i] ^= 1;
 		assert_false(token_digest_equal(digest, made.digest));
 	}
+}
+
+/* A13: nanoseconds of a comparison with a digest that differs in byte `at`; the least of many. */
+static double compare_ns(const unsigned char *digest, size_t at)
+{
+	enum { ROUNDS = 200, EACH = 1000 };
+	unsigned char other[SHA256_LEN];
+	double least = 1e18;
+	unsigned int equal = 0;
+
+	memcpy(other, digest, sizeof(other));
+	other[at] ^= 0x55;
+	for (int r = 0; r < ROUNDS; r++) {
+		int64_t begun = clock_monotonic_ns();
+		double took;
+
+		for (int i = 0; i < EACH; i++)
+			equal += token_digest_equal(digest, other);
+		took = (double)(clock_monotonic_ns() - begun) / EACH;
+		least = took < least ? took : least;
+	}
+	assert_int_equal(equal, 0);
+	return least;
+}
+
+static void test_A13_comparison_takes_no_hints(void **state)
+{
+	char text[TOKEN_TEXT_LEN + 1];
+	struct token_text token;
+	double first, last;
+
+	(void)state;
+	token_mint(text, &token);
+	first = compare_ns(token.digest, 0);
+	last = compare_ns(token.digest, SHA256_LEN - 1);
+	/* One that ends early would be many times faster. */
+	if (first < 0.8 * last || last < 0.8 * first)
+		fail_msg("first byte %.1f ns, last byte %.1f ns", first, last);
 }
 
 static void test_scopes(void **state)
@@ -129,9 +168,8 @@ static void test_codes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens),
-		cmocka_unit_test(test_scopes),
-		cmocka_unit_test(test_pins),
+		cmocka_unit_test(test_tokens), cmocka_unit_test(test_A13_comparison_takes_no_hints),
+		cmocka_unit_test(test_scopes), cmocka_unit_test(test_pins),
 		cmocka_unit_test(test_codes),
 	};
 
