@@ -55,11 +55,12 @@ struct request {
 	size_t n_query;
 	const char *body; /* NUL-terminated, whole; already inflated when it came as gzip */
 	size_t body_len;
-	struct token_text token;	      /* that it came with; id "": none */
-	char token_host[REQUEST_HOST_MAX];    /* host that the token is bound to, "" = any */
-	char token_id[REQUEST_TOKEN_MAX];     /* of the token that opened it, "" = none */
-	void (*auth_go)(struct request *req); /* private to auth.c */
-	int64_t arrived_ns;		      /* monotonic */
+	struct token_text token;	       /* that it came with; id "": none */
+	char token_host[REQUEST_HOST_MAX];     /* host that the token is bound to, "" = any */
+	char token_id[REQUEST_TOKEN_MAX];      /* of the token that opened it, "" = none */
+	void (*auth_go)(struct request *req);  /* private to auth.c */
+	char audit_who[80], audit_object[200]; /* audit_note() */
+	int64_t arrived_ns;		       /* monotonic */
 	struct pending_list pending;
 	void *ctx;
 	void (*ctx_free)(void *ctx);
