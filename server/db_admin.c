@@ -133,14 +133,18 @@ int db_admin_put_code(const char *conninfo, const struct code_text *code,
 		      const struct db_admin_code *rules, struct err *reterr)
 {
 	static const char sql[] =
-		"with made as (insert into rigstat.enroll_code (code_id, digest, name, host, "
-		"uses_max,"
-		" bind_machine, replace_machine, token_days, expires_at)"
+		"with made as (insert into rigstat.enroll_code (code_id, digest, name, host,"
+		" uses_max, bind_machine, replace_machine, token_days, expires_at)"
 		" select $1, decode($2, 'hex'), $3, $4, $5::int, $6::boolean, $7::boolean,"
 		" nullif($8::int, 0), now() + make_interval(hours => $9::int)"
 		" where exists (select from rigstat.token where 'admin' = any (scopes)"
-		" and revoked_at is null and (expires_at is null or expires_at > now())) returning "
-		"1";
+		" and revoked_at is null and (expires_at is null or expires_at > now()))"
+		" returning 1),"
+		" noted as (insert into rigstat.audit (who, action, object, detail)"
+		" select 'command line', 'code.make', 'code ' || $1, $3 || coalesce(' host ' || "
+		"$4, '')"
+		" from made)"
+		" select 1 from made";
 	PGconn *conn CLEANUP(finishp) = NULL;
 	PGresult *res CLEANUP(clearp) = NULL;
 	char hex[2 * SHA256_LEN + 1], uses[24], hours[24], days[24];

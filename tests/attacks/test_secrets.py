@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Attacks on tokens, codes and the ways in: who is let in, what leaks, what a flood does."""
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -8,7 +9,6 @@ import pathlib
 import random
 import socket
 import ssl
-import statistics
 import time
 from urllib.parse import quote
 
@@ -95,8 +95,8 @@ def test_A13_wrong_tokens_take_the_same_time(make_server):
         reply.read()
         blocked.append((i % 3, time.perf_counter() - begun))
         assert reply.status == 429
-    medians = [statistics.median(t for k, t in blocked if k == kind) for kind in range(3)]
-    assert max(medians) < 1.5 * min(medians), medians
+    least = [min(t for k, t in blocked if k == kind) for kind in range(3)]
+    assert max(least) < 2 * min(least), least
 
 
 def test_A14_replay(make_server, tmp_path):
@@ -129,7 +129,8 @@ def test_A17_floods_at_the_tls_port(make_server, tmp_path):
     begun = time.monotonic()
     assert server.get("/healthz").status == 200
     assert time.monotonic() - begun < 5
-    assert b"HTTP/1.1 200" not in idle[0].recv(1000)
+    with contextlib.suppress(ConnectionResetError):
+        assert b"HTTP/1.1 200" not in idle[0].recv(1000)
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 
