@@ -100,6 +100,20 @@ static void keep_events(struct blame_reader *r, struct blame_done *d, size_t n)
 	memcpy(d->events, r->scratch + skip, d->n_events * sizeof(*d->events));
 }
 
+/* The switch that stopped our thread, in front of a window that it was stopped in. */
+static size_t add_stop(struct blame_reader *r, const struct per_cpu *c, int64_t due_ns, size_t n)
+{
+	struct blame_event stop;
+
+	if (!n || n == ARRAY_LEN(r->scratch) || r->scratch[0].id == c->tid ||
+	    r->scratch[0].id2 == c->tid ||
+	    !blame_ring_stop(blame_recorder_ring(r->rec, c->cpu), due_ns, c->tid, &stop))
+		return n;
+	memmove(&r->scratch[1], r->scratch, n * sizeof(*r->scratch));
+	r->scratch[0] = stop;
+	return n + 1;
+}
+
 static void read_window(struct blame_reader *r, struct per_cpu *c, struct blame_done *d)
 {
 	int64_t run_ns = d->due_ns + d->late_ns;
@@ -115,6 +129,7 @@ static void read_window(struct blame_reader *r, struct per_cpu *c, struct blame_
 				   .blind_idle = c->blind};
 
 	win.n = add_foreign_waking(r, c, d->due_ns, run_ns, rd.n);
+	win.n = add_stop(r, c, d->due_ns, win.n);
 	blame_split(&win, &d->split);
 	d->read = true;
 	keep_events(r, d, win.n);

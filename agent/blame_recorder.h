@@ -26,6 +26,11 @@ struct blame_read {
 	bool lost;	/* a slot inside the range was half written or overwritten while reading */
 	bool truncated; /* the ring does not reach back to a switch before `from_ns` */
 };
+/* Was the task stopped (SIGSTOP, a debugger) at that time? Looks at its last switch before it,
+ * which on a busy CPU lies before the switch that a window begins with. True: *ret is the switch
+ * that stopped it. */
+bool blame_ring_stop(const struct blame_ring *ring, int64_t at_ns, uint32_t tid,
+		     struct blame_event *ret);
 /* Copies the events from the last switch not after from_ns (so that the state then is known) up to
  * to_ns and the first switch behind it, oldest first. Lock-free against the writer. */
 struct blame_read blame_ring_read(const struct blame_ring *ring, int64_t from_ns, int64_t to_ns,

@@ -86,3 +86,24 @@ struct blame_read blame_ring_read(const struct blame_ring *ring, int64_t from_ns
 	reverse(out, r.n);
 	return r;
 }
+
+bool blame_ring_stop(const struct blame_ring *ring, int64_t at_ns, uint32_t tid,
+		     struct blame_event *ret)
+{
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	uint64_t oldest = head > BLAME_RING_SLOTS ? head - BLAME_RING_SLOTS : 0;
+
+	for (uint64_t at = head; at > oldest; at--) {
+		if (!slot_copy(ring, at - 1, ret)) {
+			if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) >
+			    at - 1 + BLAME_RING_SLOTS)
+				return false;
+			continue;
+		}
+		if (ret->t_ns > at_ns || ret->kind != BLAME_SWITCH ||
+		    (ret->id != tid && ret->id2 != tid))
+			continue;
+		return ret->id == tid && (ret->prev_state & BLAME_STOPPED_BITS);
+	}
+	return false;
+}

@@ -4,10 +4,9 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define GAP_SUSPECT_NS	  (200 * NS_PER_US) /* without an event: may be steal */
-#define CLOCK_SLACK_NS	  1000 /* coarse difference between the two readers of the clock */
-#define STACK_MAX	  16
-#define TASK_STOPPED_BITS (4 | 8) /* __TASK_STOPPED, __TASK_TRACED */
+#define GAP_SUSPECT_NS (200 * NS_PER_US) /* without an event: may be steal */
+#define CLOCK_SLACK_NS 1000 /* coarse difference between the two readers of the clock */
+#define STACK_MAX      16
 
 /* ---- names ---- */
 
@@ -224,8 +223,11 @@ static void find_points(struct work *k)
 		if (e->kind == BLAME_SWITCH && e->id2 == k->w->tid) {
 			k->switched = e->t_ns;
 			k->own_prio = e->next_prio;
+			/* Its waking was on a CPU that is not recorded. */
+			if (k->stop_to == INT64_MAX && k->stop_from != INT64_MAX)
+				k->stop_to = e->t_ns;
 		} else if (e->kind == BLAME_SWITCH && e->id == k->w->tid && e->t_ns < k->run) {
-			if (e->prev_state & TASK_STOPPED_BITS) {
+			if (e->prev_state & BLAME_STOPPED_BITS) {
 				k->stop_from = e->t_ns;
 				k->stop_to = INT64_MAX;
 			}

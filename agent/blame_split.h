@@ -13,12 +13,14 @@
 #include "agent/bpf/blame_ring.h"
 #include "common/base.h"
 
+#define BLAME_STOPPED_BITS (4 | 8) /* __TASK_STOPPED, __TASK_TRACED */
+
 struct blame_event {
 	int64_t t_ns;
 	uint64_t steal_ns; /* BLAME_SWITCH, when has_steal */
 	uint32_t id, id2;
 	int16_t prev_prio, next_prio;
-	uint8_t kind, prev_state;
+	uint8_t kind, prev_state; /* task states, see BLAME_STOPPED_BITS */
 	char name[BLAME_NAME_LEN], prev_name[BLAME_NAME_LEN]; /* need not end in NUL */
 };
 

@@ -133,21 +133,32 @@ def test_block_completions_are_named(measure, tmp_path):
 
 
 def test_a_stopped_agent_is_stopped(tmp_path):
-    """An agent that was stopped by SIGSTOP blames nobody."""
+    """An agent that was stopped by SIGSTOP blames nobody for the time that it was stopped."""
+    stops = []
     a = agentlib.Agent(tmp_path, "--cpus", str(CPU), "--blame", "10ms", "--no-shares")
     with agentlib.running(a):
         agentlib.wait_records(a.spool, lambda rs: len(rs) > 3, 60)
-        a.signal(signal.SIGSTOP)
-        time.sleep(0.05)
-        a.signal(signal.SIGCONT)
-        records = agentlib.wait_records(
-            a.spool, lambda rs: any(b["read"] and b["late_ns"] > 40e6 for b in agentlib.items(rs, "breach")), 30)
+        for _ in range(8):
+            a.signal(signal.SIGSTOP)
+            begin = time.time_ns()
+            time.sleep(0.05)
+            stops.append((begin, time.time_ns()))
+            a.signal(signal.SIGCONT)
+            time.sleep(0.5)
+        records = agentlib.wait_records(a.spool, lambda rs: rs[-1].realtime > stops[-1][1] + 10**9, 30)
         a.stop(20)
     items = {k: agentlib.items(records, k) for k in ("breach", "series")}
     skip_without_recorder(items)
-    long = [b for b in read_breaches(items) if b["late_ns"] > 40e6]
-    assert long[0]["holders"][0]["kind"] == "stopped", long[0]["holders"]
-    assert long[0]["holders"][0]["ns"] > 0.7 * long[0]["late_ns"]
+    # Other stalls of a busy machine may be worse in a slot of 100 ms; then that one is the one read.
+    planted = []
+    for b in read_breaches(items):
+        real = sum(max(0, min(b["t_ns"], to) - max(b["due_ns"], begin)) for begin, to in stops)
+        if real > b["late_ns"] / 2:
+            planted.append((b, real))
+    assert len(planted) >= 4, f"{len(planted)} of {len(stops)} stops were read"
+    for b, real in planted:
+        stopped = sum(h["ns"] for h in b["holders"] if h["kind"] == "stopped")
+        assert abs(stopped - real) < 0.2 * real + 2e6 + holder_ns(b, "steal"), (real, b["holders"])
 
 
 def test_each_run_starts_afresh(tmp_path):

@@ -144,6 +144,38 @@ static void test_stale_names_are_not_shown(void **state)
 	assert_string_equal(out[1].name, "");
 }
 
+static void put_switch(uint64_t t_ns, unsigned int prev, unsigned int next, unsigned int state)
+{
+	struct blame_slot *s = put(t_ns, BLAME_SWITCH);
+
+	s->id = prev;
+	s->id2 = next;
+	s->prev_state = (unsigned char)state;
+}
+
+/* The last own switch decides, however many others came after it. */
+static void test_stopped_before_the_window(void **state)
+{
+	struct blame_event e;
+
+	(void)state;
+	memset(ring, 0, sizeof(*ring));
+	assert_false(blame_ring_stop(ring, 1000, 77, &e)); /* nothing is known */
+	put_switch(100, 77, 9, 1);
+	assert_false(blame_ring_stop(ring, 1000, 77, &e)); /* it sleeps */
+	put_switch(200, 9, 77, 0);
+	put_switch(300, 77, 9, 4);
+	for (uint64_t t = 400; t < 900; t += 100)
+		put_switch(t, 9, 10, 0);
+	put(950, BLAME_IRQ_IN)->id = 77; /* a number of something else */
+	assert_true(blame_ring_stop(ring, 1000, 77, &e));
+	assert_int_equal(e.t_ns, 300);
+	assert_false(blame_ring_stop(ring, 250, 77, &e)); /* before that it ran */
+	put_switch(960, 9, 77, 0);
+	assert_false(blame_ring_stop(ring, 1000, 77, &e)); /* and it goes on */
+	assert_true(blame_ring_stop(ring, 955, 77, &e));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +185,7 @@ int main(void)
 		cmocka_unit_test(test_lapped_ring_is_truncated_not_lost),
 		cmocka_unit_test(test_small_buffer),
 		cmocka_unit_test(test_stale_names_are_not_shown),
+		cmocka_unit_test(test_stopped_before_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -344,6 +344,24 @@ static void t13_stopped_then_a_short_sleep(void **state)
 	has(&s, "stopped", 49900);
 }
 
+/* A busy CPU: others ran long after the stop and before due; its waking was on another CPU. */
+static void t13_stopped_while_others_ran(void **state)
+{
+	struct blame_split s;
+
+	(void)state;
+	fresh(51000);
+	sw(100, OURS, 9, NORMAL)->prev_state = 4;
+	sw(900, 9, 5, NORMAL);
+	sw(20000, 5, 9, NORMAL);
+	sw(50950, 9, OURS, RT);
+	s = split();
+	has(&s, "stopped", 49950);
+	has(&s, "self", 50);
+	assert_int_equal(s.holders[0].kind, HOLDER_STOPPED);
+	assert_int_equal(s.n, 2);
+}
+
 static void t14_timer_late_in_idle_with_and_without_steal(void **state)
 {
 	struct blame_split s;
@@ -679,6 +697,7 @@ int main(void)
 		cmocka_unit_test(t12_waking_on_another_cpu),
 		cmocka_unit_test(t13_stopped_thread),
 		cmocka_unit_test(t13_stopped_then_a_short_sleep),
+		cmocka_unit_test(t13_stopped_while_others_ran),
 		cmocka_unit_test(t14_timer_late_in_idle_with_and_without_steal),
 		cmocka_unit_test(t15_steal_larger_than_the_window_is_cut),
 		cmocka_unit_test(t16_steal_after_switch_in),
