@@ -14,6 +14,7 @@
 #include "agent/lock.h"
 #include "agent/renewal.h"
 #include "agent/session.h"
+#include "agent/settings.h"
 #include "agent/sysinfo.h"
 #include "common/check.h"
 #include "common/clock.h"
@@ -41,6 +42,10 @@ struct daemon {
 	struct assignments *assignments; /* NULL: no server, or not wanted */
 	struct heartbeat *heartbeat;	 /* NULL: no server */
 	struct renewal *renewal;	 /* NULL: no server or no token */
+	struct agent_conf base;	 /* as the box's own file says; only what a server may set */
+	json_t *told, *settings; /* of the server: as last told, and as far as they can be used */
+	char settings_text[400]; /* those in use */
+	bool reopen;		 /* they are others than those of the session */
 	char *const *options;
 	struct session *session;
 	struct measure_lock lock;
@@ -97,6 +102,7 @@ static void put_facts(void *user, struct heartbeat_facts *f)
 	f->dropped_records = spool.dropped_records;
 	f->dropped_samples = spool.dropped_samples;
 	f->refused_records = upload.rejected_records;
+	memcpy(f->settings, d->settings_text, sizeof(f->settings));
 	f->error_ns = log_last_problem(f->error, sizeof(f->error));
 }
 
@@ -150,13 +156,66 @@ static void pause_probes(struct daemon *d)
 	heartbeat_now(d->heartbeat);
 }
 
+/* ---- settings of the server ---- */
+
+static void on_tick(uv_timer_t *t);
+
+static int open_session(struct daemon *d, struct err *reterr)
+{
+	const struct session_conf conf = {.conf = &d->conf, .spool = d->spool};
+
+	return session_open(&conf, &d->session, reterr);
+}
+
+/* A session with the settings as they are now. One that cannot be opened with them is opened
+ * without, and the reason is told; then the next tick tries again. */
+static int reopen(struct daemon *d, struct err *reterr)
+{
+	CLEANUP(strbuf_done) struct strbuf text = {0};
+	int r = settings_apply(&d->conf, &d->base, d->settings, reterr);
+	uint64_t ms;
+
+	session_close(TAKE(d->session));
+	if (!r)
+		r = open_session(d, reterr);
+	if (r) {
+		log_error("settings of the server: %s; the box's own stay in use", reterr->text);
+		json_object_clear(d->settings);
+		if (settings_apply(&d->conf, &d->base, d->settings, reterr) ||
+		    open_session(d, reterr))
+			return reterr->code;
+	}
+	settings_put_text(d->settings, &text);
+	snprintf(d->settings_text, sizeof(d->settings_text), "%s", text.len ? text.data : "");
+	log_info("settings of the server: %s", text.len ? d->settings_text : "none");
+	ms = (uint64_t)(d->conf.interval_ns / NS_PER_MS);
+	CHECK(!uv_timer_start(&d->tick, on_tick, ms, ms));
+	d->reopen = false;
+	return 0;
+}
+
+/* From the heartbeat: nothing to do while they are the same. */
+static void on_greeting(void *user, const json_t *answer)
+{
+	const json_t *settings = json_object_get(answer, "settings");
+	struct daemon *d = user;
+
+	if (!json_is_object(settings) || json_equal(settings, d->told))
+		return;
+	json_decref(d->told);
+	json_decref(d->settings);
+	d->told = json_deep_copy(settings);
+	d->settings = json_deep_copy(settings);
+	d->reopen = true;
+}
+
 static void try_resume(struct daemon *d)
 {
 	struct err e;
 
 	if (!measure_lock_watch(&d->lock))
 		return;
-	if (session_resume(d->session, &e)) {
+	if (d->reopen || !d->session ? reopen(d, &e) : session_resume(d->session, &e)) {
 		log_error("%s; trying again", e.text);
 		measure_lock_unwatch(&d->lock);
 		return;
@@ -166,10 +225,30 @@ static void try_resume(struct daemon *d)
 	heartbeat_now(d->heartbeat);
 }
 
+/* The present watch run ends, the next one begins with the new settings. */
+static void change_settings(struct daemon *d)
+{
+	struct err e;
+
+	end_run(d, "settings of the server changed", "stopped");
+	if (reopen(d, &e)) {
+		log_error("%s; trying again", e.text);
+		measure_lock_unwatch(&d->lock);
+		d->state = PAUSED;
+		return;
+	}
+	begin_run(d);
+	heartbeat_now(d->heartbeat);
+}
+
 static void watch(struct daemon *d, int64_t now)
 {
 	if (measure_lock_wanted(&d->lock)) {
 		pause_probes(d);
+		return;
+	}
+	if (d->reopen) {
+		change_settings(d);
 		return;
 	}
 	if (!session_running(d->session)) { /* the stream was forked away under it */
@@ -315,16 +394,18 @@ static int open_spool(struct daemon *d, struct err *reterr)
 
 static int open_parts(struct daemon *d, struct err *reterr)
 {
-	const struct heartbeat_conf hc = {.agent = &d->conf, .facts = put_facts, .user = d};
-	struct session_conf conf = {.conf = &d->conf};
+	const struct heartbeat_conf hc = {
+		.agent = &d->conf, .facts = put_facts, .on_answer = on_greeting, .user = d};
 	int r = measure_lock_open(&d->lock, d->conf.lock_dir, reterr);
 
 	if (!r)
 		r = open_spool(d, reterr);
 	if (r)
 		return r;
-	conf.spool = d->spool;
-	r = session_open(&conf, &d->session, reterr);
+	d->base = d->conf; /* its pointers are never used */
+	d->told = json_object();
+	d->settings = json_object();
+	r = open_session(d, reterr);
 	if (!r)
 		r = delivery_open(&d->loop, &d->conf, d->spool, &d->delivery, reterr);
 	if (!r && d->conf.experiments)
@@ -385,6 +466,8 @@ static int run_daemon(struct daemon *d, struct err *reterr)
 	}
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	session_close(d->session);
+	json_decref(d->told);
+	json_decref(d->settings);
 	spool_close(d->spool);
 	measure_lock_close(&d->lock);
 	CHECK(!uv_loop_close(&d->loop));

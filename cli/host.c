@@ -16,12 +16,18 @@ const char verb_host_help[] =
 	"       rigstat host reserve NAME [--for TIME] [--reason TEXT] [--as WHO]\n"
 	"       rigstat host release NAME [--force] [--as WHO]\n"
 	"       rigstat host retire NAME | rigstat host unretire NAME\n"
+	"       rigstat host set NAME [SETTING=VALUE | SETTING-]...\n"
 	"\n"
 	"One test box: what its agent says, who holds it, and whether it is still in use.\n"
 	"A reserved box gets experiments of its holder only; it is released by its holder, by\n"
 	"--force, or when its time is over. Who that is, is what they say: WHO is USER@HOST of\n"
 	"this machine unless --as names another. A retired box keeps its data, takes no more, and\n"
 	"is left out of lists.\n"
+	"\n"
+	"set changes what the box's watch runs do, within seconds and without a restart: interval\n"
+	"(100ms to 60s), blame (auto, off or a time), io, locks, shares, system (yes or no).\n"
+	"SETTING- gives it back to the box's own file. Nothing else can be set from here, and\n"
+	"experiments are not affected.\n"
 	"\n"
 	"  --for TIME            such as 2h or 3d; without it until it is released\n"
 	"  --reason TEXT         shown to others\n"
@@ -32,11 +38,15 @@ const char verb_host_help[] =
 	"\n"
 	"Exit status: 0 done, 3 usage or refused (somebody else holds it), 4 server or network.\n";
 
+#define SETTINGS_MAX 16
+
 enum { OPT_SERVER = 1, OPT_FOR, OPT_REASON, OPT_FORCE, OPT_AS, OPT_JSON };
 
 struct host {
 	const char *server, *action, *name, *reason, *as;
 	int64_t for_ns; /* 0: until released */
+	const char *words[SETTINGS_MAX];
+	size_t n_words;
 	bool force, json;
 };
 
@@ -68,13 +78,16 @@ static int parse(struct host *h, int argc, char **argv, struct err *reterr)
 		h->json |= id == OPT_JSON;
 		if (id != ARG_OPERAND)
 			continue;
-		if (h->name)
+		if (h->name && (strcmp(h->action, "set") != 0 || h->n_words == SETTINGS_MAX))
 			return err_set(reterr, ERR_INVALID, "'%s' is too much", value);
-		*(h->action ? &h->name : &h->action) = value;
+		if (h->name)
+			h->words[h->n_words++] = value;
+		else
+			*(h->action ? &h->name : &h->action) = value;
 	}
 	if (!h->action || !h->name)
 		return err_set(reterr, ERR_INVALID,
-			       "write show, reserve, release, retire or unretire, and a NAME");
+			       "write show, reserve, release, retire, unretire or set, and a NAME");
 	return client_server(h->server, &h->server, reterr);
 }
 
@@ -170,7 +183,9 @@ static void put_agent(struct strbuf *out, const json_t *agent)
 		      (long long)json_integer_value(json_object_get(dropped, "records")),
 		      (long long)json_integer_value(json_object_get(dropped, "refused")));
 	put_clock(out, agent);
-	put_text(out, "settings", text_at(agent, "settings"));
+	if (*text_at(agent, "settings"))
+		strbuf_printf(out, "  %-14s%s (set from the server)\n", "settings",
+			      text_at(agent, "settings"));
 	if (json_is_object(error))
 		strbuf_printf(out, "  %-14s%s (%s)\n", "last error", text_at(error, "text"),
 			      text_at(error, "time"));
@@ -270,6 +285,51 @@ static int release(const struct host *h, struct err *reterr)
 	return EXIT_DONE;
 }
 
+static int change_settings(const struct host *h, json_t *settings, struct err *reterr)
+{
+	for (size_t i = 0; i < h->n_words; i++) {
+		const char *word = h->words[i], *eq = strchr(word, '=');
+		size_t len = strlen(word);
+		CLEANUP(freep)
+		char *name = xstrndup(word, eq ? (size_t)(eq - word) : len ? len - 1 : 0);
+
+		if (eq && eq != word && !json_object_set_new(settings, name, json_string(eq + 1)))
+			continue;
+		if (eq || len < 2 || word[len - 1] != '-')
+			return err_set(reterr, ERR_INVALID,
+				       "'%.60s' is neither SETTING=VALUE nor SETTING-", word);
+		json_object_del(settings, name);
+	}
+	return 0;
+}
+
+static int set(const struct host *h, struct err *reterr)
+{
+	json_auto_t *doc = NULL, *settings = NULL, *body = NULL, *answer = NULL;
+	CLEANUP(strbuf_done) struct strbuf out = {0};
+	const char *key;
+	json_t *v;
+	int rc = call(h, "GET", "", NULL, &doc, reterr);
+
+	if (rc)
+		return rc;
+	settings = json_deep_copy(json_object_get(doc, "settings"));
+	if (!json_is_object(settings))
+		return err_set(reterr, ERR_REMOTE, "the server is older and sets nothing");
+	rc = change_settings(h, settings, reterr);
+	body = json_pack("{s:O}", "settings", settings);
+	if (!rc && h->n_words)
+		rc = call(h, "PATCH", "", body, &answer, reterr);
+	if (rc)
+		return rc;
+	json_object_foreach(settings, key, v)
+		strbuf_printf(&out, "%s=%s\n", key, json_string_value(v));
+	if (!out.len)
+		strbuf_printf(&out, "%s does as its own file says\n", h->name);
+	cli_clean(&out);
+	return cli_print(&out);
+}
+
 int verb_host(int argc, char **argv)
 {
 	struct host h = {0};
@@ -288,9 +348,11 @@ int verb_host(int argc, char **argv)
 		status = retire(&h, true, &err);
 	else if (!strcmp(h.action, "unretire"))
 		status = retire(&h, false, &err);
+	else if (!strcmp(h.action, "set"))
+		status = set(&h, &err);
 	else
 		status = err_set(&err, ERR_INVALID,
-				 "'%s' is none of show, reserve, release, retire and unretire",
+				 "'%s' is none of show, reserve, release, retire, unretire and set",
 				 h.action);
 	return status < 0 ? cli_fail(&err) : status;
 }

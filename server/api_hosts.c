@@ -5,6 +5,7 @@
 #include "common/suggest.h"
 #include "server/api_common.h"
 #include "server/host_row.h"
+#include "server/host_settings.h"
 #include "server/queries.h"
 #include "server/selector_sql.h"
 #include "server/server.h"
@@ -15,7 +16,7 @@ struct list {
 	struct page page;
 	bool one;
 	json_t *patch;
-	char *tags;
+	char *tags, *settings;
 	const char *name; /* that it has now; borrowed from the patch; NULL: as in the path */
 };
 
@@ -27,6 +28,7 @@ static void list_free(void *ctx)
 	page_done(&l->page);
 	json_decref(l->patch);
 	free(l->tags);
+	free(l->settings);
 	free(l);
 }
 
@@ -211,11 +213,12 @@ static void on_patched(void *ctx, const struct db_result *r, const struct err *e
 enum step api_host_edit(struct request *req)
 {
 	static const char *const none[] = {NULL};
-	static const char *const members[] = {"tags", "note", "retired", "name", NULL};
+	static const char *const members[] = {"tags", "note", "retired", "name", "settings", NULL};
 	struct list *l = list_new(req);
 	struct db_param retired = P_NULL(DB_BOOL);
-	json_t *tags, *flag;
+	json_t *tags, *flag, *settings;
 	const char *note;
+	struct err bad;
 
 	if (!api_params(req, none) || !api_body(req, members, &l->patch) ||
 	    !api_text(req, l->patch, "note", 4000, &note) ||
@@ -229,6 +232,14 @@ enum step api_host_edit(struct request *req)
 	tags = json_object_get(l->patch, "tags");
 	if (tags && !api_labels(req, "tags", tags))
 		return STEP_DONE;
+	settings = json_object_get(l->patch, "settings");
+	if (settings && host_settings_check(settings, &bad))
+		return reply_fault(req,
+				   &(struct fault){.status = 400,
+						   .slug = "invalid-body",
+						   .parameter = "settings"},
+				   "settings: %s", bad.text);
+	l->settings = settings ? json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	flag = json_object_get(l->patch, "retired");
 	if (flag && !json_is_boolean(flag))
 		return reply_fault(req,
@@ -243,7 +254,7 @@ enum step api_host_edit(struct request *req)
 		 (struct db_param[]){P_TEXT(request_path(req, "host")), P_JSON(l->tags),
 				     P_TEXT(note),
 				     P_BOOL(json_object_get(l->patch, "note") != NULL), retired,
-				     P_TEXT(l->name)},
-		 6, DB_DEADLINE_MS, &req->pending, on_patched, l);
+				     P_TEXT(l->name), P_JSON(l->settings)},
+		 7, DB_DEADLINE_MS, &req->pending, on_patched, l);
 	return STEP_WAIT;
 }

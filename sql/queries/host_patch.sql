@@ -1,4 +1,5 @@
--- $1 name, $2 tags or null, $3 note, $4 set note, $5 retired or null, $6 new name or null. Every server forgets what it
+-- $1 name, $2 tags or null, $3 note, $4 set note, $5 retired or null, $6 new name or null, $7 settings
+-- or null. Every server forgets what it
 -- knows of a host that is retired, comes back or has another name. Columns: done; false: its agent is there and goes by
 -- the old name. No row: there is no such host.
 with t as (
@@ -12,7 +13,7 @@ with t as (
 	set tags = coalesce($2::jsonb, tags), note = case when $4::boolean then coalesce($3::text, '') else note end,
 		retired_at = case when $5::boolean then coalesce(retired_at, now()) when not $5::boolean then null
 			else retired_at end,
-		name = coalesce($6::text, name)
+		name = coalesce($6::text, name), settings = coalesce($7::jsonb, settings)
 	from t where h.host_id = t.host_id and t.may
 	returning h.host_id
 ), told as (

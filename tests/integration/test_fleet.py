@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hosts as the server sees them: heartbeats of real agents, states, retiring, reservations."""
 import json
+import statistics
 import subprocess
 import time
 
 import pytest
 
-from agentlib import Agent, binary, running
+from agentlib import Agent, binary, running, spool_streams
 from conftest import wait_until
 
 HOST = "box-7"
@@ -236,3 +237,65 @@ def test_tags_notes_and_names(server):
     assert "runs have no names" in rigstat(server, "rename", "r_1", "x", status=3)
     assert "is none of" in rigstat(server, "tag", "rq", status=3)
     assert "there is no host" in rigstat(server, "rename", "host/nobody", "x", status=3)
+
+
+class Run:
+    def __init__(self):
+        self.slices, self.metrics, self.reason = [], set(), None  # lengths in s
+
+    def goes_by(self, seconds):
+        """Some slices are in, and the usual one is about so long."""
+        return len(self.slices) > 2 and 0.7 * seconds < statistics.median(self.slices) < 1.4 * seconds
+
+
+def runs_of(box):
+    """The runs in the box's spool, one after the other."""
+    out = []
+    for records in spool_streams(box.spool).values():
+        for kind, it, _ in (i for r in records for i in r.items):
+            if kind == "run_start":
+                out.append(Run())
+            elif kind == "run_end":
+                out[-1].reason = it["reason"]
+            elif kind == "series":
+                out[-1].metrics.add(it["metric"])
+            elif kind == "hist":
+                out[-1].slices.append(it["dt"] / 1e9)
+    return out
+
+
+def test_settings_of_the_server_are_applied_without_a_restart(server, box):
+    first, = wait_until("a watch run", lambda: (r := runs_of(box)) and r[0].goes_by(1) and host(server)["agent"] and r, 40)
+    assert "does as its own file says" in rigstat(server, "host", "set", HOST)
+    assert rigstat(server, "host", "set", HOST, "interval=300ms", "system=no") == "interval=300ms\nsystem=no\n"
+    wait_until("they are in use", lambda: host(server)["agent"]["settings"] == "interval=300ms, system=no", 40)
+    assert "(set from the server)" in rigstat(server, "host", "show", HOST)
+    first, second = wait_until("a run with them", lambda: len(r := runs_of(box)) == 2 and r[1].goes_by(0.3) and r)
+    assert first.reason == "settings of the server changed" and second.metrics < first.metrics
+    rigstat(server, "host", "set", HOST, "interval-", "system-")
+    wait_until("they are gone", lambda: host(server)["agent"]["settings"] is None, 40)
+    wait_until("a run without them", lambda: len(r := runs_of(box)) == 3 and r[2].goes_by(1) and
+               r[2].metrics == r[0].metrics)
+    assert box.process.poll() is None
+
+
+@pytest.mark.parametrize("settings, why", [
+    ({"server": "http://evil"}, "cannot be set from here"), ({"intervall": "1s"}, "did you mean 'interval'"),
+    ({"interval": "1ms"}, "not between"), ({"interval": 5}, "short text"), ({"shares": "maybe"}, "neither yes nor no"),
+    ({"blame": "never"}, "neither auto"), ({"interval": "1s" * 30}, "short text"), ([], "must be an object"),
+])
+def test_settings_are_a_closed_list(shared_server, settings, why):
+    problem = send(shared_server, "PATCH", f"/api/v1/hosts/{HOST}", {"settings": settings}, 400)
+    assert why in problem["detail"] and problem["errors"][0]["parameter"] == "settings"
+
+
+def test_a_hostile_server_sets_nothing_else(server, tmp_path):
+    """What the server's own check would refuse is refused by the box, too."""
+    beat(server)
+    server.sql("""update rigstat.host set settings = '{"token-file": "/etc/shadow", "interval": "2s"}'""")
+    with running(daemon(server, tmp_path)) as box:
+        box.wait_text("may not set 'token-file' of this box", 30)
+        wait_until("it watches on as its own file says", lambda: (r := runs_of(box)) and r[-1].goes_by(1) and
+                   host(server)["agent"], 40)
+        assert host(server)["agent"]["settings"] is None
+        box.stop(20)
