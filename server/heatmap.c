@@ -77,8 +77,8 @@ int heatmap_add_chunk(struct heatmap *m, int64_t t_ns, int64_t dt_ns, uint64_t n
 /* ---- the grid ---- */
 
 struct grid {
-	double lo, step; /* of the logarithm */
-	size_t rows;	 /* 0: no samples */
+	size_t rows; /* 0: no samples */
+	int64_t edges[HEATMAP_ROWS_MAX + 1];
 };
 
 static double log_of(int64_t x)
@@ -86,7 +86,7 @@ static double log_of(int64_t x)
 	return log((double)(x > 0 ? x : 1));
 }
 
-static struct grid make_grid(const struct heatmap *m)
+static void make_grid(const struct heatmap *m, struct grid *g)
 {
 	double lo = INFINITY, hi = -INFINITY;
 
@@ -98,9 +98,9 @@ static struct grid make_grid(const struct heatmap *m)
 		lo = fmin(lo, log_of(h->b[0].lo));
 		hi = fmax(hi, log_of(h->b[h->len - 1].hi));
 	}
-	if (!(hi > lo))
-		return (struct grid){.rows = 0};
-	return (struct grid){lo, (hi - lo) / (double)m->rows, m->rows};
+	g->rows = hi > lo ? m->rows : 0;
+	for (size_t i = 0; g->rows && i <= g->rows; i++)
+		g->edges[i] = llround(exp(lo + (hi - lo) / (double)g->rows * (double)i));
 }
 
 /* Decimal digits by hand: the body is mostly small integers, and this is what it costs. */
@@ -115,17 +115,16 @@ static void put_u64(struct strbuf *out, uint64_t v)
 	strbuf_add(out, digits + n, sizeof(digits) - n);
 }
 
-/* A bucket counts in the row of its lower edge; the last logarithm is kept, since the edges of
- * neighbours are the same columns after columns. */
+/* A bucket counts in the row that holds its lower edge; both are in order, so one walk does. */
 static void put_counts(const struct grid *g, const struct hist *h, struct strbuf *out)
 {
 	uint64_t n[HEATMAP_ROWS_MAX] = {0};
+	size_t row = 0;
 
 	for (size_t i = 0; i < h->len; i++) {
-		/* The nudge keeps an edge that is a bucket's own edge on its own side. */
-		double at = floor((log_of(h->b[i].lo) - g->lo) / g->step + 1e-9);
-
-		n[at < 0 ? 0 : at < (double)g->rows ? (size_t)at : g->rows - 1] += h->b[i].n;
+		while (row + 1 < g->rows && h->b[i].lo >= g->edges[row + 1])
+			row++;
+		n[row] += h->b[i].n;
 	}
 	strbuf_puts(out, "[");
 	for (size_t i = 0; i < g->rows; i++) {
@@ -196,11 +195,12 @@ void heatmap_put(const struct heatmap *m, struct strbuf *out)
 {
 	static const char *const names[] = {"t",   "count", "lost", "overflow",
 					    "p50", "p99",   "max",  "counts"};
-	struct grid g = make_grid(m);
+	struct grid g;
 
+	make_grid(m, &g);
 	strbuf_puts(out, "\"edges\":[");
 	for (size_t i = 0; g.rows && i <= g.rows; i++)
-		strbuf_printf(out, "%s%lld", i ? "," : "", llround(exp(g.lo + g.step * (double)i)));
+		strbuf_printf(out, "%s%lld", i ? "," : "", (long long)g.edges[i]);
 	strbuf_puts(out, "]");
 	for (unsigned int c = 0; c < ARRAY_LEN(names); c++) {
 		bool any = false;

@@ -120,6 +120,7 @@ const struct route routes[] = {
 	{HTTP_GET, "/docs/api", SCOPE_NONE, 0, 0, assets_page},
 	{HTTP_GET, "/problems/{slug}", SCOPE_NONE, 0, 0, assets_page},
 	{HTTP_GET, "/about", SCOPE_NONE, 0, 0, assets_page},
+	{HTTP_GET, "/settings", SCOPE_NONE, 0, 0, assets_page},
 	{HTTP_GET, "/assets/{file}", SCOPE_NONE, 0, 0, assets_file},
 	{0},
 };

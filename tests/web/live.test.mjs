@@ -73,8 +73,7 @@ test("ten tabs share one stream, and another tab takes over when the leader is c
   await tabs[8].getByText("live", { exact: true }).waitFor();
   // The stream is opened anew when a tab wants more; the server finds the old one's end within a beat.
   await until("one stream", async () => (await watchers()) === 1);
-  await page.close();
-  await until("another leads", async () => (await watchers()) === 1, 15000);
+  await page.close(); // what changes while nobody leads is not missed
   await patch("/api/v1/hosts/olab-12", { note: "moved to rack 7" });
   await tabs[3].bringToFront();
   await tabs[3].getByText("moved to rack 7").waitFor();

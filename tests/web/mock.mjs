@@ -20,7 +20,7 @@ const TYPES = {
 };
 const fixture = (name) => JSON.parse(readFileSync(join(here, "fixtures", `${name}.json`), "utf8"));
 const PAGES =
-  /^\/($|compare$|c\/|runs(\/|$)|experiments(\/|$)|hosts\/|import$|docs\/api$|problems\/|about$)/;
+  /^\/($|compare$|c\/|runs(\/|$)|experiments(\/|$)|hosts\/|import$|docs\/api$|problems\/|settings$|about$)/;
 
 function compareFor(q) {
   const a = q.get("a") ?? "";

@@ -50,6 +50,7 @@ const PAGES = {
   "/import": "Import",
   "/docs/api": "API",
   "/problems/not-found": "Problem: not found",
+  "/settings": "Settings",
   "/about": "About this server",
 };
 for (const [path, title] of Object.entries(PAGES))
@@ -251,7 +252,7 @@ test("the API page describes every operation and tries a GET", () =>
   }));
 
 test("a metric's margin is a person's choice, and comparisons use it", () =>
-  on("/about", async (page) => {
+  on("/settings", async (page) => {
     await page.getByRole("button", { name: "Change wake-up latency", exact: true }).click();
     await page.getByLabel("Margin in percent").fill("15");
     assert.deepEqual(await axe(page), []);

@@ -315,7 +315,7 @@ test("tokens are made, shown once and revoked", () => {
     ),
     "DELETE /api/v1/tokens/t1": () => ((made.revoked = "2026-11-30T20:01:00Z"), null),
   };
-  return on("/about", overrides, async (page) => {
+  return on("/settings", overrides, async (page) => {
     await page.getByText("There are no tokens").waitFor();
     await page.getByText("New token").click();
     await page.getByLabel("Name").fill("agent");

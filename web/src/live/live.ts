@@ -21,9 +21,10 @@ export interface LiveState {
 }
 
 type Message =
-  | { t: "want"; tab: string; topics: string[] }
+  | { t: "want"; tab: string; topics: string[]; again: boolean }
   | { t: "bye"; tab: string }
   | { t: "who" }
+  | { t: "id"; id: string }
   | { t: "change"; change: Change }
   | { t: "reset" }
   | { t: "state"; state: LiveState };
@@ -38,6 +39,7 @@ const listeners = new Map<string, Set<(c: Change) => void>>();
 const watchers = new Set<(s: LiveState) => void>();
 let state: LiveState = { kind: "off", why: "", since: Date.now() };
 let lead: Leader | null = null;
+let lastId = ""; // every tab knows it: the next leader asks for what came since
 let started = false;
 
 function post(m: Message): void {
@@ -58,17 +60,21 @@ function resetAll(): void {
   for (const topic of listeners.keys()) deliver({ topic, changes: ["reset"], run: null });
 }
 
-function announce(): void {
+/* `again`: to a new leader; what changed while nobody led was told to nobody. */
+function announce(again = false): void {
   const topics = [...listeners.keys()].sort();
-  post({ t: "want", tab: me, topics });
-  lead?.want(me, topics);
+  post({ t: "want", tab: me, topics, again });
+  lead?.want(me, topics, again);
   if (topics.length === 0) setState({ kind: "off", why: "", since: Date.now() });
 }
 
 function onMessage(m: Message): void {
-  if (m.t === "who") announce();
-  else if (m.t === "want") lead?.want(m.tab, m.topics);
-  else if (m.t === "bye") lead?.want(m.tab, []);
+  if (m.t === "who") {
+    announce(true);
+    if (lead && lastId) post({ t: "id", id: lastId });
+  } else if (m.t === "want") lead?.want(m.tab, m.topics, m.again);
+  else if (m.t === "bye") lead?.want(m.tab, [], false);
+  else if (m.t === "id") lastId = m.id;
   else if (m.t === "change") deliver(m.change);
   else if (m.t === "reset") resetAll();
   else if (listeners.size > 0) setState(m.state);
@@ -78,10 +84,10 @@ function start(): void {
   started = true;
   channel?.addEventListener("message", (e: MessageEvent<Message>) => onMessage(e.data));
   addEventListener("pagehide", () => post({ t: "bye", tab: me }));
-  setInterval(announce, ANNOUNCE_MS);
+  setInterval(() => announce(), ANNOUNCE_MS);
   const onLead = () => {
     lead = new Leader();
-    announce();
+    announce(state.kind !== "off");
     post({ t: "who" });
   };
   if (channel) elect("rigstat-live", me, onLead);
@@ -91,23 +97,25 @@ function start(): void {
 /** Holds the stream. Its own tab hears it by calls, the others through the channel. */
 class Leader {
   private wanted = new Map<string, { topics: string[]; at: number }>();
+  private behind = new Set<string>(); // topics whose news may have been missed
   private topics = "";
   private source: EventSource | null = null;
-  private lastId = "";
   private heard = Date.now();
-  private opening = 0;
+  private settling = 0; // timers: wishes come in bunches; another attempt after a loss
+  private retrying = 0;
   private wait = 1000;
 
   constructor() {
     setInterval(() => this.watch(), 1000);
   }
 
-  want(tab: string, topics: string[]): void {
+  want(tab: string, topics: string[], again: boolean): void {
+    if (again) for (const t of topics) this.behind.add(t);
     if (topics.length > 0) this.wanted.set(tab, { topics, at: Date.now() });
     else this.wanted.delete(tab);
     // Pages that replace each other leave and come: one stream less and more is saved by a moment.
-    clearTimeout(this.opening);
-    this.opening = window.setTimeout(() => this.follow(), 30);
+    clearTimeout(this.settling);
+    this.settling = window.setTimeout(() => this.follow(), 30);
   }
 
   private follow(): void {
@@ -124,6 +132,7 @@ class Leader {
   }
 
   private open(): void {
+    clearTimeout(this.retrying);
     this.source?.close();
     this.source = null;
     if (!this.topics) {
@@ -132,22 +141,22 @@ class Leader {
     }
     if (state.kind !== "stalled") this.tell({ kind: "connecting", why: "", since: Date.now() });
     this.heard = Date.now();
-    const after = this.lastId ? `&after=${encodeURIComponent(this.lastId)}` : "";
+    const after = lastId ? `&after=${encodeURIComponent(lastId)}` : "";
     const s = new EventSource(`${API}/stream?topics=${encodeURIComponent(this.topics)}${after}`);
     this.source = s;
     s.addEventListener("hello", (e) => {
       const { listening } = this.hear<{ listening: boolean }>(e);
       this.wait = 1000;
       this.listening(listening);
+      for (const topic of this.behind) this.pass({ topic, changes: ["reset"], run: null });
+      this.behind.clear();
     });
     s.addEventListener("beat", (e) => this.hear(e));
     s.addEventListener("state", (e) =>
       this.listening(this.hear<{ listening: boolean }>(e).listening),
     );
     s.addEventListener("change", (e) => {
-      const change = this.hear<Change>(e);
-      deliver(change);
-      post({ t: "change", change });
+      this.pass(this.hear<Change>(e));
     });
     s.addEventListener("reset", (e) => {
       this.hear(e);
@@ -158,10 +167,18 @@ class Leader {
     s.addEventListener("error", () => this.lost("the server does not answer"));
   }
 
+  private pass(change: Change): void {
+    deliver(change);
+    post({ t: "change", change });
+  }
+
   private hear<T>(e: Event): T {
     const m = e as MessageEvent<string>;
     this.heard = Date.now();
-    if (m.lastEventId) this.lastId = m.lastEventId;
+    if (m.lastEventId && m.lastEventId !== lastId) {
+      lastId = m.lastEventId;
+      post({ t: "id", id: lastId });
+    }
     if (state.kind === "stalled" && m.type === "beat") this.listening(true);
     return JSON.parse(m.data) as T;
   }
@@ -180,8 +197,8 @@ class Leader {
     this.source?.close();
     this.source = null;
     this.wait = Math.min(5000, this.wait * 1.6);
-    clearTimeout(this.opening);
-    this.opening = window.setTimeout(() => this.open(), this.wait * (0.7 + 0.6 * Math.random()));
+    clearTimeout(this.retrying);
+    this.retrying = window.setTimeout(() => this.open(), this.wait * (0.7 + 0.6 * Math.random()));
   }
 
   private watch(): void {

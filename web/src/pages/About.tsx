@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* /about: what this server is, how full it is, what it counts as a metric. */
+/* /about: what this server is and how full it is. */
 
-import { useState } from "preact/hooks";
-import { API, ApiError, sendJson, useApi } from "../api/client";
-import type { Better, List, MetricItem, Status } from "../api/types";
-import { fmt, fmtBytes, group } from "../lib/format";
-import { betterText } from "../lib/words";
-import { Access } from "../ui/Access";
-import { toast } from "../ui/toast";
-import { Facts, Heading, Scroll, Show, Time, useTitle } from "../ui/bits";
+import { API, useApi } from "../api/client";
+import type { Status } from "../api/types";
+import { fmtBytes, group } from "../lib/format";
+import { Facts, Heading, Show, Time, useTitle } from "../ui/bits";
 
 export function AboutPage() {
   useTitle("About");
   const status = useApi<Status>(`${API}/status`);
-  const metrics = useApi<List<MetricItem>>(`${API}/metrics-catalog`);
   return (
     <>
       <header class="page-head">
         <div>
           <Heading>About this server</Heading>
           <p class="sub">Grafana is for watching; rigstat is for deciding.</p>
+        </div>
+        <div class="actions">
+          <a class="button" href="/settings">
+            Settings
+          </a>
         </div>
       </header>
       <Show from={status} what="the server's state">
@@ -42,43 +42,6 @@ export function AboutPage() {
           />
         )}
       </Show>
-      <section aria-labelledby="metrics-title">
-        <h2 id="metrics-title">Metrics</h2>
-        <p class="muted">
-          Which way is better, and how large a change is worth caring about. A verdict uses these
-          unless a comparison says otherwise.
-        </p>
-        <Show from={metrics} what="metrics">
-          {(list) => (
-            <Scroll label="Metrics">
-              <table class="data">
-                <thead>
-                  <tr>
-                    <th scope="col">metric</th>
-                    <th scope="col">unit</th>
-                    <th scope="col">better</th>
-                    <th scope="col" class="num">
-                      margin
-                    </th>
-                    <th scope="col">decided by</th>
-                    <th scope="col" class="num">
-                      runs
-                    </th>
-                    <th scope="col">meaning</th>
-                    <th scope="col">change</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {list.items.map((m) => (
-                    <MetricRow key={m.name} m={m} onSaved={metrics.retry} />
-                  ))}
-                </tbody>
-              </table>
-            </Scroll>
-          )}
-        </Show>
-      </section>
-      <Access />
       <section aria-labelledby="free-title">
         <h2 id="free-title">Free software</h2>
         <p>
@@ -88,124 +51,5 @@ export function AboutPage() {
         </p>
       </section>
     </>
-  );
-}
-
-const BETTER: readonly Better[] = ["lower", "higher", "none"];
-
-function MetricRow({ m, onSaved }: { m: MetricItem; onSaved: () => void }) {
-  const [edit, setEdit] = useState<{ better: Better; margin: string; primary: string } | null>(
-    null,
-  );
-  const save = async (e: Event) => {
-    e.preventDefault();
-    if (!edit) return;
-    try {
-      await sendJson("PATCH", `${API}/metrics-catalog/${encodeURIComponent(m.name)}`, {
-        better: edit.better,
-        margin_rel: Number(edit.margin) / 100,
-        primary: edit.primary,
-      });
-      toast(`${m.title || m.name}: comparisons use this from now on; pins stay as they are.`);
-      setEdit(null);
-      onSaved();
-    } catch (err) {
-      if (!(err instanceof ApiError)) throw err;
-      toast(`Not changed: ${err.problem.detail ?? err.problem.title}`);
-    }
-  };
-  const form = `edit-${m.name}`;
-  return (
-    <tr>
-      <th scope="row">
-        {m.title || m.name}
-        <br />
-        <code class="muted">{m.name}</code>
-      </th>
-      <td>{m.unit}</td>
-      <td>
-        {edit ? (
-          <select
-            form={form}
-            aria-label="Which way is better"
-            value={edit.better}
-            onChange={(e) => setEdit({ ...edit, better: e.currentTarget.value as Better })}
-          >
-            {BETTER.map((b) => (
-              <option key={b} value={b}>
-                {betterText(b)}
-              </option>
-            ))}
-          </select>
-        ) : (
-          <>
-            {betterText(m.better)} {m.edited && <span class="badge">edited</span>}
-          </>
-        )}
-      </td>
-      <td class="num">
-        {edit ? (
-          <>
-            <input
-              form={form}
-              class="short"
-              type="number"
-              aria-label="Margin in percent"
-              min="0"
-              max="1000"
-              step="any"
-              value={edit.margin}
-              required
-              onInput={(e) => setEdit({ ...edit, margin: e.currentTarget.value })}
-            />{" "}
-            %
-          </>
-        ) : (
-          fmt(m.margin_rel * 100, "%")
-        )}
-      </td>
-      <td>
-        {edit ? (
-          <input
-            form={form}
-            class="short"
-            type="text"
-            aria-label="Statistic that decides"
-            value={edit.primary}
-            required
-            onInput={(e) => setEdit({ ...edit, primary: e.currentTarget.value.trim() })}
-          />
-        ) : (
-          m.primary
-        )}
-      </td>
-      <td class="num">{group(m.runs)}</td>
-      <td>{m.description}</td>
-      <td class="nowrap">
-        {edit ? (
-          <form id={form} onSubmit={save}>
-            <button class="small">Save</button>{" "}
-            <button type="button" class="small" onClick={() => setEdit(null)}>
-              Cancel
-            </button>
-          </form>
-        ) : (
-          <button
-            type="button"
-            class="small"
-            aria-label={`Change ${m.title || m.name}`}
-            onClick={() =>
-              setEdit({
-                better: m.better,
-                margin: String(Number((m.margin_rel * 100).toPrecision(6))),
-                primary: m.primary,
-              })
-            }
-          >
-            Change
-          </button>
-        )}
-      </td>
-    </tr>
   );
 }

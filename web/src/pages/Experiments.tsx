@@ -242,12 +242,32 @@ export function ExperimentPage({ id }: { id: string }) {
               ["ended", e.ended ? <Time at={e.ended} /> : null],
             ]}
           />
+          <Interim e={e} />
           <Assignments e={e} />
           <Cells e={e} />
           <InOrder e={e} />
         </>
       )}
     </Show>
+  );
+}
+
+/** While it goes on: how far it is, and why its numbers are not read as a verdict yet. */
+function Interim({ e }: { e: Experiment }) {
+  const done = e.runs.total - e.runs.running - e.runs.failed - e.runs.excluded;
+  if (e.runs.running === 0 || !e.total_runs || done >= e.total_runs) return null;
+  return (
+    <p class="notice">
+      <strong>Interim:</strong> {done} of {plural(e.total_runs, "planned run")} count so far. A verdict is
+      drawn when all are there: who looks after every run and stops when it looks good is wrong more often than
+      the confidence says. Early and sound decisions about rates of breaches are made by <code>rigstat gate --mode anytime</code>
+      {e.compare && (
+        <>
+          , or look at <a href={tidy(e.compare)}>the comparison so far</a> as what it is
+        </>
+      )}
+      .
+    </p>
   );
 }
 

@@ -284,7 +284,7 @@ function Now({ host }: { host: Host }) {
 }
 
 /** Demo data is never mistaken for one's own, and goes with one click. */
-function DemoNote({ status, onGone }: { status: Status | null; onGone: () => void }) {
+export function DemoNote({ status, onGone }: { status: Status | null; onGone: () => void }) {
   const [busy, setBusy] = useState(false);
   const demo = status?.counts.demo_runs ?? 0;
   if (demo === 0) return null;

@@ -14,6 +14,7 @@ import { PinPage } from "./PinPage";
 import { ProblemPage } from "./ProblemPage";
 import { RunPage } from "./RunPage";
 import { RunsPage } from "./Runs";
+import { SettingsPage } from "./Settings";
 
 interface Page {
   pattern: RegExp;
@@ -46,6 +47,7 @@ const PAGES: readonly Page[] = [
     show: ([slug]) => <ProblemPage slug={slug!} />,
   },
   { pattern: /^\/about$/, nav: "/about", show: () => <AboutPage /> },
+  { pattern: /^\/settings$/, nav: "/settings", show: () => <SettingsPage /> },
 ];
 
 export const NAV: readonly { href: string; text: string; key: string }[] = [
@@ -55,6 +57,7 @@ export const NAV: readonly { href: string; text: string; key: string }[] = [
   { href: "/runs", text: "Runs", key: "u" },
   { href: "/import", text: "Import", key: "i" },
   { href: "/docs/api", text: "API", key: "a" },
+  { href: "/settings", text: "Settings", key: "s" },
   { href: "/about", text: "About", key: "b" },
 ];
 

@@ -136,7 +136,7 @@ function ThemeButton() {
 
 const KEYS: readonly [string, string][] = [
   ["/", "find runs"],
-  ["g then f e c u i a b", "go to fleet, experiments, compare, runs, import, API, about"],
+  ["g then f e c u i a s b", "go to fleet, experiments, compare, runs, import, API, settings, about"],
   ["x", "swap A and B"],
   ["t", "tables of all charts"],
   ["← → Home End, with Shift by ten", "read values in a chart that has the focus"],
