@@ -1,7 +1,7 @@
 -- $1 name, $2 tags or null, $3 note, $4 set note, $5 retired or null, $6 new name or null, $7 settings
--- or null. Every server forgets what it
--- knows of a host that is retired, comes back or has another name. Columns: done; false: its agent is there and goes by
--- the old name. No row: there is no such host.
+-- or null. The trigger of the table tells every server, which then forgets what it knows of a host that is retired,
+-- comes back or has another name. Columns: done; false: its agent is there and goes by the old name. No row: there is
+-- no such host.
 with t as (
 	select h.host_id, $6::text is null or coalesce(greatest(a.last_seen, (select max(s.last_seen)
 			from rigstat.ingest_stream s where s.host_id = h.host_id)), '-infinity')
@@ -16,7 +16,5 @@ with t as (
 		name = coalesce($6::text, name), settings = coalesce($7::jsonb, settings)
 	from t where h.host_id = t.host_id and t.may
 	returning h.host_id
-), told as (
-	select pg_notify('rigstat', '{"type":"hosts"}') from done where $5::boolean is not null or $6::text is not null
 )
-select t.may from t left join told on true
+select t.may from t

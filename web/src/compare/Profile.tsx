@@ -53,9 +53,11 @@ export function ProfilePanel({
       {pinned && (
         <p class="about">Computed now from the runs of this pin; the rest of the page is as it was.</p>
       )}
-      <Show from={diff} what="comparing the profiles">
-        {(d) => <Diff d={d} side={index} />}
-      </Show>
+      {seen && (
+        <Show from={diff} what="comparing the profiles">
+          {(d) => <Diff d={d} side={index} />}
+        </Show>
+      )}
     </section>
   );
 }
