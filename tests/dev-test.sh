@@ -2,7 +2,7 @@
 # Part of ./dev: `test`. Every part leaves a JUnit file; the closing line is their sum.
 
 default_parts=(lint unit fuzz integration lab blame web)
-demand_parts=(tsan faults attacks qemu)
+demand_parts=(tsan faults attacks qemu compose)
 
 part_lint() {
 	cmd_lint && junit_one lint pass || junit_one lint fail
@@ -41,6 +41,12 @@ part_attacks() { run_pytest attacks tests/attacks; }
 part_qemu() {
 	install_packages qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross cpio
 	run_pytest qemu tests/qemu
+}
+part_compose() {
+	install_packages docker.io docker-compose iptables debootstrap iproute2 curl
+	# The pages of this build: no Node in the container.
+	mkdir -p web/dist && cp -a build-test/web/dist/. web/dist/
+	run_pytest compose tests/compose
 }
 part_blame() { run_pytest blame tests/blame; }
 
