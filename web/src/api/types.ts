@@ -654,3 +654,91 @@ export interface ProfileDiff {
   tables: ProfileTable[];
   links?: Record<string, string>;
 }
+
+/* ---- regression tracking ---- */
+
+export interface Trend {
+  id: string;
+  host: string;
+  metric: string;
+  title: string;
+  stat: string;
+  unit: string;
+  better: Better;
+  context: { experiment?: string; branch?: string; factors?: Record<string, string> };
+  labels: Record<string, string>;
+  order_by: string | null;
+  points: number;
+  reading: "none" | "steps" | "drift" | "history_too_short" | null;
+  stale: boolean;
+  level: number | null;
+  needed: number | null;
+  drift: { per_point: number; p: number } | null;
+  last: { run: string; started: string; version: string | null; value: number | null } | null;
+  open_changes: number;
+}
+
+export interface ChangeMember {
+  series: string;
+  title: string;
+  stat: string;
+  unit: string;
+  before: number;
+  after: number;
+  rel: number | null;
+  p: number | null;
+  direction: "worse" | "better" | "none";
+  first_after: string;
+  from_version: string | null;
+  to_version: string | null;
+  fixed: string | null;
+  change: string;
+  state: string;
+}
+
+export interface Annotation {
+  id: string;
+  from: string;
+  text: string;
+  tags: string[];
+  by: string | null;
+}
+
+export interface SeriesPoints {
+  series: Trend;
+  changes: ChangeMember[];
+  annotations: Annotation[];
+  points: {
+    run: string;
+    started: string | null;
+    version: string | null;
+    value: number | null;
+    lo: number | null;
+    hi: number | null;
+    answer: string;
+    outlier: boolean;
+    placed: boolean;
+    run_kept: boolean;
+  }[];
+}
+
+export interface Change {
+  id: string;
+  host: string;
+  state: string;
+  direction: "worse" | "better" | "none";
+  reason: string | null;
+  note: string | null;
+  owner: string | null;
+  issue: string | null;
+  sentence: string;
+  at: string | null;
+  members: ChangeMember[];
+  events?: { at: string; who: string; from: string | null; to: string; text: string }[];
+  annotations?: Annotation[];
+  links: { ui: string; compare: string | null };
+}
+
+export interface ChangeList extends List<Change> {
+  triage: { real: number; noise: number; open: number; precision: number | null } | null;
+}

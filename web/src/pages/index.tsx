@@ -4,6 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { AboutPage } from "./About";
 import { ApiPage } from "./ApiPage";
+import { ChangePage, ChangesPage } from "./Changes";
 import { ComparePage } from "./Compare";
 import { ExperimentPage, ExperimentsPage } from "./Experiments";
 import { FleetPage } from "./Fleet";
@@ -15,6 +16,7 @@ import { ProblemPage } from "./ProblemPage";
 import { RunPage } from "./RunPage";
 import { RunsPage } from "./Runs";
 import { SettingsPage } from "./Settings";
+import { TrendPage, TrendsPage } from "./Trends";
 
 interface Page {
   pattern: RegExp;
@@ -39,6 +41,18 @@ const PAGES: readonly Page[] = [
   { pattern: /^\/c\/([^/]+)$/, nav: "/compare", show: ([id]) => <PinPage key={id} id={id!} /> },
   { pattern: /^\/runs$/, nav: "/runs", show: () => <RunsPage /> },
   { pattern: /^\/runs\/([^/]+)$/, nav: "/runs", show: ([id]) => <RunPage key={id} id={id!} /> },
+  { pattern: /^\/trends$/, nav: "/trends", show: () => <TrendsPage /> },
+  {
+    pattern: /^\/trends\/([^/]+)$/,
+    nav: "/trends",
+    show: ([id]) => <TrendPage key={id} id={id!} />,
+  },
+  { pattern: /^\/changes$/, nav: "/trends", show: () => <ChangesPage /> },
+  {
+    pattern: /^\/changes\/([^/]+)$/,
+    nav: "/trends",
+    show: ([id]) => <ChangePage key={id} id={id!} />,
+  },
   { pattern: /^\/import$/, nav: "/import", show: () => <ImportPage /> },
   { pattern: /^\/docs\/api$/, nav: "/docs/api", show: () => <ApiPage /> },
   {
@@ -54,6 +68,7 @@ export const NAV: readonly { href: string; text: string; key: string }[] = [
   { href: "/", text: "Fleet", key: "f" },
   { href: "/experiments", text: "Experiments", key: "e" },
   { href: "/compare", text: "Compare", key: "c" },
+  { href: "/trends", text: "Trends", key: "t" },
   { href: "/runs", text: "Runs", key: "u" },
   { href: "/import", text: "Import", key: "i" },
   { href: "/docs/api", text: "API", key: "a" },
