@@ -32,7 +32,9 @@ static int add_sample(struct verbose *t, uint64_t thread, uint64_t cycle, int64_
 {
 	if (thread >= THREADS_MAX)
 		return scan_error(&t->scan, NULL, reterr, "more than %d threads", THREADS_MAX);
-	if (cycle < t->cycles[thread] || cycle == UINT64_MAX)
+	if (cycle >= INT64_MAX)
+		return scan_error(&t->scan, NULL, reterr, "cycle %" PRIu64 " cannot be", cycle);
+	if (cycle < t->cycles[thread])
 		return scan_error(&t->scan, NULL, reterr,
 				  "cycle %" PRIu64 " of thread %" PRIu64 " after cycle %" PRIu64
 				  ": two files in one?",
