@@ -15,7 +15,7 @@ with old as (
 		when coalesce(greatest(a.last_seen, (select max(s.last_seen) from rigstat.ingest_stream s
 				where s.host_id = h.host_id)), '-infinity') < now() - interval '30 seconds'
 			then 'not asked: the box is not online'
-		else (select 'not asked: the box is busy with experiment ' || e.name || '; this one would wait its turn'
+		else (select 'not asked: the box is busy with experiment ' || e.name || ', this one would wait its turn'
 			from rigstat.assignment q join rigstat.experiment e on e.experiment_id = q.experiment_id
 			where q.host_id = h.host_id and q.state in ('taken', 'running') limit 1) end as reason
 	from unnest($2::text[]) w (name)
