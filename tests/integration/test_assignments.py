@@ -577,7 +577,7 @@ def test_a_dry_run_says_what_would_change(server, box):
     made = make(server, duration_ns=30_000_000_000)
     wait_until("it runs", lambda: assignment(server, made)["state"] == "running", 20)
     out = rigstat(server, "create", "dry", "--host", HOST, *FACTOR, "--dry-run", status=1)
-    assert "is busy with experiment made; this one would wait its turn" in out
+    assert "is busy with experiment made, this one would wait its turn" in out
     control(server, made, "cancelled")
     ended(server, made, 60)
 
