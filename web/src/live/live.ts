@@ -34,7 +34,10 @@ const ANNOUNCE_MS = 20000;
 const FORGET_MS = 150000; // tabs in the background wake once a minute
 
 const me = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
-const channel = "BroadcastChannel" in window ? new BroadcastChannel("rigstat-live") : null;
+const channel =
+  typeof window !== "undefined" && "BroadcastChannel" in window
+    ? new BroadcastChannel("rigstat-live")
+    : null;
 const listeners = new Map<string, Set<(c: Change) => void>>();
 const watchers = new Set<(s: LiveState) => void>();
 let state: LiveState = { kind: "off", why: "", since: Date.now() };
