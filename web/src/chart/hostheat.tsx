@@ -61,7 +61,7 @@ export function HostOverTime({ host, metric }: { host: string; metric: string })
   const tables = listOf(query, "tables");
   const last = heat.data && heat.data.t.length > 0 ? heat.data.t.length - 1 : -1;
   return (
-    <section aria-label="Latency over time" class="flow">
+    <section aria-label="History of latency" class="flow">
       {heat.data && last >= 0 && !zoom && <Newest heat={heat.data} at={last} />}
       <p class="row">
         <label class="inline">
