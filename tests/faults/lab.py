@@ -11,6 +11,7 @@ import itertools
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -280,8 +281,9 @@ class Ledger:
         """All streams but the agent's own."""
         marks = self.lab.marks(box.host)
         if self.damaged or box.host in self.unseen:
-            # Delivery is in the order of streams: its own comes last.
-            return len(marks) and list(marks)[-1] in box.agent.text()
+            # Delivery is in the order of streams: its own comes last. (Recovery names others in the log.)
+            own = re.search(r"stream ([0-9a-f]{32}), delivering to", box.agent.text()).group(1)
+            return own in marks
         streams = self.generated(box.host)
         own = max(streams, key=lambda s: next(iter(streams[s].values())).boottime, default=None)
         return all(s in marks and marks[s][0] > max(rs) for s, rs in streams.items() if s != own)
@@ -337,18 +339,21 @@ class Ledger:
         assert runs, f"{box.host}: no run was compared"
 
     def gaps(self, host):
-        """Gap items that are stored: packed ones and those in staging."""
-        rows = self.lab.server.sql(
-            "select replace(g.stream_id::text, '-', ''), from_seq, to_seq, samples, reason "
-            f"from rigstat.gap g join rigstat.host h using (host_id) where h.name = '{host}'")
-        found = {(r[0], int(r[1])): dict(stream=r[0], from_seq=int(r[1]), to_seq=int(r[2]),
-                                         samples=int(r[3]), reason=r[4]) for r in rows}
+        """Gap items that are stored: those in staging and packed ones. In this order: what is packed
+        in between is seen twice, never not at all."""
+        found = {}
         rows = self.lab.server.sql(
             "select encode(records, 'hex') from rigstat.record_staging s join rigstat.host h "
             f"using (host_id) where h.name = '{host}'")
         for (text,) in rows:
             for g in items(decode_records(bytes.fromhex(text)), "gap"):
-                found.setdefault((g["stream"], g["from_seq"]), g)
+                found[(g["stream"], g["from_seq"])] = g
+        rows = self.lab.server.sql(
+            "select replace(g.stream_id::text, '-', ''), from_seq, to_seq, samples, reason "
+            f"from rigstat.gap g join rigstat.host h using (host_id) where h.name = '{host}'")
+        for r in rows:
+            found[(r[0], int(r[1]))] = dict(stream=r[0], from_seq=int(r[1]), to_seq=int(r[2]), samples=int(r[3]),
+                                            reason=r[4])
         return list(found.values())
 
     def check_histograms(self, box, made, gaps, marks):

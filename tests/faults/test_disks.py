@@ -145,7 +145,8 @@ def test_F10_spool_cannot_be_used(lab, mounts):
     assert all(m[2] == 0 for m in lab.marks().values()), "samples were lost"
 
 
-DAMAGES = ("flip", "truncate", "zero tail", "duplicate", "swap", "foreign", "rubbish")
+# The first is in the middle of what is not yet delivered, so it is a gap for certain.
+DAMAGES = ("middle flip", "flip", "truncate", "zero tail", "duplicate", "swap", "foreign", "rubbish")
 
 
 @pytest.mark.quick
@@ -169,18 +170,22 @@ def test_F11_damaged_segments(lab):
     print(*done, sep="\n")
     lab.ledger.drain(damaged=True)
     found = lab.ledger.check(reasons={"corrupt", "torn"}, tails=400)
-    assert any(found.values()), "no damage was noticed"
+    assert found[lab.boxes[0].host], "the damage in the middle was not noticed"
     assert any((b.spool / "corrupt").is_dir() for b in lab.boxes)
 
 
 def damage(lab, box, what, rng):
     """Damages one segment (the last one for tails); returns what was done."""
     files = lablib.segments(box.spool)
-    victim = files[-1] if "tail" in what or what == "truncate" else rng.choice(files)
+    if what == "middle flip":
+        stored = max(m[0] for m in lab.marks(box.host).values())
+        victim = next(f for f in files[:-1] if int(f.stem, 16) >= stored)
+    else:
+        victim = files[-1] if "tail" in what or what == "truncate" else rng.choice(files)
     lab.ledger.spare(victim)
     data = bytearray(victim.read_bytes())
     at = rng.randrange(64, len(data))
-    if what == "flip":
+    if what in ("flip", "middle flip"):
         data[at] ^= 1 << rng.randrange(8)
     elif what == "truncate":
         del data[at:]
