@@ -304,7 +304,7 @@ int planlog_note_known(const char *path, const struct planlog_plan *plan, const 
 		       struct err *reterr)
 {
 	CLEANUP(strbuf_done) struct strbuf line = {0};
-	struct planlog *p;
+	struct planlog *p = NULL;
 	int rc;
 
 	for (const char *s = ranges; *s; s++)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "cli/client.h"
+#include "common/compare/render.h"
 
 #define PREFIX	      "baseline:"
 #define RUNS_MAX      20 /* of the baseline, the newest */
@@ -14,13 +15,6 @@ void against_done(struct against *a)
 {
 	free(a->selector);
 	free(a->remark);
-}
-
-static const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
 }
 
 static void parameter(struct strbuf *url, const char *key, const char *value)
@@ -55,8 +49,8 @@ static int new_runs(const char *server, const char *selector, json_t **ret, stru
 	{
 		const json_t *first = json_array_get(items, 0);
 
-		if (strcmp(text(run, "host"), text(first, "host")) ||
-		    strcmp(text(run, "experiment"), text(first, "experiment")))
+		if (strcmp(render_str(run, "host"), render_str(first, "host")) ||
+		    strcmp(render_str(run, "experiment"), render_str(first, "experiment")))
 			r = err_set(reterr, ERR_INVALID,
 				    "--b %.200s has runs of several hosts or experiments: add "
 				    "host=.. or experiment=..",
@@ -76,7 +70,7 @@ static bool same_factors(const json_t *run, const json_t *series)
 	const json_t *held = json_object_get(json_object_get(series, "context"), "factors");
 	bool same;
 
-	json_object_del(have, text(series, "order_by"));
+	json_object_del(have, render_str(series, "order_by"));
 	same = held ? json_equal(have, (json_t *)held) : json_object_size(have) == 0;
 	json_decref(have);
 	return same;
@@ -105,10 +99,10 @@ static int find_series(const struct request *rq, const char *server, const json_
 	size_t i;
 
 	if (!metric)
-		metric = text(json_object_get(run, "summary"), "metric");
+		metric = render_str(json_object_get(run, "summary"), "metric");
 	strbuf_puts(&url, "/api/v1/series?limit=1000");
-	parameter(&url, "host", text(run, "host"));
-	parameter(&url, "experiment", text(run, "experiment"));
+	parameter(&url, "host", render_str(run, "host"));
+	parameter(&url, "experiment", render_str(run, "experiment"));
 	parameter(&url, "branch", branch);
 	parameter(&url, "metric", metric);
 	r = get(server, url.data, ret_doc, reterr);
@@ -117,7 +111,7 @@ static int find_series(const struct request *rq, const char *server, const json_
 		return r;
 	json_array_foreach(json_object_get(*ret_doc, "items"), i, item)
 	{
-		int rank = rank_of(rq, text(item, "stat"));
+		int rank = rank_of(rq, render_str(item, "stat"));
 
 		if (rank < 0 || !same_factors(run, item) || (*ret && rank >= best))
 			continue;
@@ -132,7 +126,8 @@ static bool is_new(const json_t *runs, const char *id)
 	json_t *run;
 	size_t i;
 
-	json_array_foreach((json_t *)runs, i, run) if (!strcmp(text(run, "id"), id)) return true;
+	json_array_foreach((json_t *)runs, i,
+			   run) if (!strcmp(render_str(run, "id"), id)) return true;
 	return false;
 }
 
@@ -140,7 +135,7 @@ static bool is_new(const json_t *runs, const char *id)
 static size_t select_runs(const json_t *doc, const json_t *new_ones, struct strbuf *out)
 {
 	const json_t *points = json_object_get(doc, "points");
-	const char *from = text(json_object_get(doc, "series"), "level_from");
+	const char *from = render_str(json_object_get(doc, "series"), "level_from");
 	size_t n = 0;
 
 	strbuf_puts(out, "run in (");
@@ -151,9 +146,9 @@ static size_t select_runs(const json_t *doc, const json_t *new_ones, struct strb
 			      json_is_true(json_object_get(p, "run_kept")) &&
 			      !json_is_true(json_object_get(p, "outlier"));
 
-		if (usable && !is_new(new_ones, text(p, "run")))
-			strbuf_printf(out, "%s%s", n++ ? "," : "", text(p, "run"));
-		if (!strcmp(text(p, "run"), from))
+		if (usable && !is_new(new_ones, render_str(p, "run")))
+			strbuf_printf(out, "%s%s", n++ ? "," : "", render_str(p, "run"));
+		if (!strcmp(render_str(p, "run"), from))
 			break; /* before it another level held */
 	}
 	strbuf_putc(out, ')');
@@ -162,7 +157,7 @@ static size_t select_runs(const json_t *doc, const json_t *new_ones, struct strb
 
 static void judge(const json_t *series, size_t n, const char *branch, struct against *a)
 {
-	const char *reading = text(series, "reading");
+	const char *reading = render_str(series, "reading");
 	double lag1 = json_number_value(json_object_get(series, "lag1"));
 	const char *why;
 
@@ -174,14 +169,14 @@ static void judge(const json_t *series, size_t n, const char *branch, struct aga
 		      ? "it drifts, so that a difference may be the time"
 		      : "its history is too short or too dependent to be taken as noise";
 	a->remark = xasprintf("baseline %s: %zu runs of %s since its last change (%s); %s", branch,
-			      n, text(series, "id"), text(series, "stat"), why);
+			      n, render_str(series, "id"), render_str(series, "stat"), why);
 }
 
 static int find_points(const char *server, const json_t *series, const json_t *new_ones,
 		       const char *branch, struct against *ret, struct err *reterr)
 {
 	CLEANUP(freep)
-	char *path = xasprintf("/api/v1/series/%s/points?limit=1000", text(series, "id"));
+	char *path = xasprintf("/api/v1/series/%s/points?limit=1000", render_str(series, "id"));
 	CLEANUP(strbuf_done) struct strbuf selector = {0};
 	json_t *doc;
 	size_t n;

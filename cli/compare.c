@@ -34,24 +34,6 @@ const char verb_compare_help[] =
 	"Exit status: 0 compared, whatever the verdict; 3 usage or bad input; 4 server, network\n"
 	"or disk. For a status that depends on the result see rigstat gate -h.\n";
 
-static int from_server(struct request *rq)
-{
-	CLEANUP(client_answer_done) struct client_answer answer = {0};
-	CLEANUP(strbuf_done) struct strbuf url = {0};
-	const char *server;
-	struct err e;
-
-	if (rq->sides.n < 2) {
-		err_set(&e, ERR_INVALID, "name two sides: --a SELECTOR --b SELECTOR");
-		return cli_usage("compare", &e);
-	}
-	if (client_server(rq->server, &server, &e) < 0 ||
-	    request_url(rq, "/api/v1/compare", &url, &e) < 0 ||
-	    client_request(server, url.data, NULL, &answer, &e) < 0)
-		return cli_fail(&e);
-	return cli_print(&answer.body);
-}
-
 /* What else could have been compared, said where it does not disturb the result. */
 static void mention_others(const json_t *doc)
 {
@@ -97,7 +79,8 @@ int verb_compare(int argc, char **argv)
 	if (request_parse(&rq, argc, argv, &e) < 0)
 		status = cli_usage("compare", &e);
 	else
-		status = request_is_remote(&rq) ? from_server(&rq) : offline(&rq);
+		status = request_is_remote(&rq) ? request_remote(&rq, "compare", "/api/v1/compare")
+						: offline(&rq);
 	request_done(&rq);
 	return status;
 }

@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
+#include "common/compare/render.h"
 #include "common/clock.h"
 #include "common/findings.h"
 #include "common/parse.h"
@@ -37,13 +38,6 @@ struct doctor {
 	const char *server;
 	struct findings found;
 };
-
-static const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
 
 static long long number(const json_t *o, const char *key)
 {
@@ -77,7 +71,7 @@ static bool check_server(struct doctor *d)
 	json_auto_t *doc = NULL;
 	struct err err;
 	long status = ask(d, "GET", "/healthz", NULL, &doc, &err);
-	const char *version = text(doc, "version");
+	const char *version = render_str(doc, "version");
 
 	if (!status) {
 		findings_add(&d->found, CHECK_FAIL, "server",
@@ -113,7 +107,7 @@ static void check_clock(struct doctor *d, const json_t *status, int64_t asked, i
 	int64_t half = (answered - asked) / 2, server, offset, most;
 	char a[40], b[40];
 
-	if (!clock_parse_rfc3339(text(status, "now"), &server))
+	if (!clock_parse_rfc3339(render_str(status, "now"), &server))
 		return;
 	offset = asked + half - server;
 	most = offset < 0 ? -offset : offset;
@@ -131,14 +125,15 @@ static void check_clock(struct doctor *d, const json_t *status, int64_t asked, i
 static void check_database(struct doctor *d, const json_t *status)
 {
 	const json_t *db = json_object_get(status, "database");
-	int major = atoi(text(db, "version"));
+	int major = atoi(render_str(db, "version"));
 
 	if (major < 15)
 		findings_add(&d->found, CHECK_WARN, "database", "use PostgreSQL 15 or newer",
-			     "PostgreSQL %.40s is older than what is tested", text(db, "version"));
+			     "PostgreSQL %.40s is older than what is tested",
+			     render_str(db, "version"));
 	else
 		findings_add(&d->found, CHECK_OK, "database", NULL,
-			     "PostgreSQL %.40s, schema %lld, %lld MiB", text(db, "version"),
+			     "PostgreSQL %.40s, schema %lld, %lld MiB", render_str(db, "version"),
 			     number(db, "schema"), number(db, "bytes") >> 20);
 }
 
@@ -187,8 +182,8 @@ static void check_keeping_up(struct doctor *d, const json_t *status)
 	int64_t oldest, now;
 	char age[40];
 
-	if (!clock_parse_rfc3339(text(staging, "oldest"), &oldest) ||
-	    !clock_parse_rfc3339(text(status, "now"), &now) || now - oldest < BEHIND_NS) {
+	if (!clock_parse_rfc3339(render_str(staging, "oldest"), &oldest) ||
+	    !clock_parse_rfc3339(render_str(status, "now"), &now) || now - oldest < BEHIND_NS) {
 		findings_add(&d->found, CHECK_OK, "packing", NULL,
 			     "keeps up with what comes in (%lld posts wait)",
 			     number(staging, "rows"));
@@ -262,7 +257,7 @@ enum trouble { SILENT, OFFLINE, LOSING, SPOOL, CLOCK, VERSION, TROUBLES };
 static bool has_trouble(const json_t *host, enum trouble t)
 {
 	const json_t *agent = json_object_get(host, "agent");
-	const char *state = text(host, "state"), *version = text(host, "agent_version");
+	const char *state = render_str(host, "state"), *version = render_str(host, "agent_version");
 	long long offset = number(agent, "clock_offset_ns");
 
 	switch (t) {
@@ -273,7 +268,7 @@ static bool has_trouble(const json_t *host, enum trouble t)
 	case LOSING:
 		return number(host, "lost_1h") > 0;
 	case SPOOL:
-		return *text(json_object_get(agent, "spool"), "problem");
+		return *render_str(json_object_get(agent, "spool"), "problem");
 	case CLOCK:
 		return (offset < 0 ? -offset : offset) - number(agent, "clock_error_ns") >
 		       CLOCK_WARN_NS;
@@ -295,7 +290,7 @@ static void put_names(const json_t *hosts, enum trouble t, struct strbuf *out)
 		if (!has_trouble(h, t))
 			continue;
 		if (n < NAMES_SHOWN)
-			strbuf_printf(out, "%s%s", n ? ", " : "", text(h, "name"));
+			strbuf_printf(out, "%s%s", n ? ", " : "", render_str(h, "name"));
 		n++;
 	}
 	if (n > NAMES_SHOWN)

@@ -9,6 +9,7 @@
 #include "cli/experiment.h"
 #include "cli/identity.h"
 #include "cli/verbs.h"
+#include "common/compare/render.h"
 #include "common/check.h"
 #include "common/parse.h"
 
@@ -282,13 +283,6 @@ static int call_assignments(const struct experiment *x, const char *method, cons
 	return client_json(x->server, method, path.data, NULL, ret, reterr);
 }
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
-
 static int print_assignments(const json_t *answer)
 {
 	CLEANUP(strbuf_done) struct strbuf out = {0};
@@ -297,14 +291,14 @@ static int print_assignments(const json_t *answer)
 
 	json_array_foreach(json_object_get(answer, "items"), i, v)
 	{
-		strbuf_printf(&out, "%s  %s", text(v, "host"), text(v, "state"));
+		strbuf_printf(&out, "%s  %s", render_str(v, "host"), render_str(v, "state"));
 		if (json_is_true(json_object_get(v, "pause")))
 			strbuf_puts(&out, ", pauses after this run");
 		experiment_put_progress(v, &out);
-		if (*text(v, "waits_for"))
-			strbuf_printf(&out, ": waits, because %s", text(v, "waits_for"));
-		if (*text(v, "text"))
-			strbuf_printf(&out, ": %s", text(v, "text"));
+		if (*render_str(v, "waits_for"))
+			strbuf_printf(&out, ": waits, because %s", render_str(v, "waits_for"));
+		if (*render_str(v, "text"))
+			strbuf_printf(&out, ": %s", render_str(v, "text"));
 		strbuf_putc(&out, '\n');
 	}
 	cli_clean(&out);
@@ -321,7 +315,7 @@ static bool all_ended(const json_t *answer, bool *ret_good)
 	json_array_foreach(json_object_get(answer, "items"), i, v)
 	{
 		ended &= json_is_string(json_object_get(v, "ended"));
-		*ret_good &= !strcmp(text(v, "state"), "done");
+		*ret_good &= !strcmp(render_str(v, "state"), "done");
 	}
 	return ended;
 }
@@ -370,13 +364,13 @@ static int start(const struct experiment *x, struct err *reterr)
 		putchar('\n');
 		return EXIT_DONE;
 	}
-	printf("%s %s is queued for %zu boxes\n  %s/experiments/%s\n", text(answer, "id"), x->name,
-	       json_array_size(json_object_get(answer, "assignments")), x->server,
-	       text(answer, "id"));
+	printf("%s %s is queued for %zu boxes\n  %s/experiments/%s\n", render_str(answer, "id"),
+	       x->name, json_array_size(json_object_get(answer, "assignments")), x->server,
+	       render_str(answer, "id"));
 	fflush(stdout);
 	if (x->watch)
-		return experiment_watch(x->server, text(answer, "id"), reterr);
-	return x->wait ? show_status(x, text(answer, "id"), reterr) : EXIT_DONE;
+		return experiment_watch(x->server, render_str(answer, "id"), reterr);
+	return x->wait ? show_status(x, render_str(answer, "id"), reterr) : EXIT_DONE;
 }
 
 static int cancel(const struct experiment *x, struct err *reterr)
@@ -408,7 +402,7 @@ static int control(const struct experiment *x, const char *state, struct err *re
 		putchar('\n');
 		return EXIT_DONE;
 	}
-	return show_status(x, text(answer, "id"), reterr);
+	return show_status(x, render_str(answer, "id"), reterr);
 }
 
 static int act(const struct experiment *x, struct err *reterr)

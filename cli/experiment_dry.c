@@ -7,18 +7,12 @@
 
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "common/compare/render.h"
 #include "common/clock.h"
 #include "common/parse.h"
 
 #define PATIENCE_NS (20 * NS_PER_SEC)
 #define PAUSE_MS    300
-
-static const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
 
 static bool all_answered(const json_t *doc)
 {
@@ -26,8 +20,8 @@ static bool all_answered(const json_t *doc)
 	size_t i;
 
 	json_array_foreach(json_object_get(doc, "hosts"), i,
-			   h) if (strcmp(text(h, "state"), "answered") != 0 &&
-				  strcmp(text(h, "state"), "not_asked") != 0) return false;
+			   h) if (strcmp(render_str(h, "state"), "answered") != 0 &&
+				  strcmp(render_str(h, "state"), "not_asked") != 0) return false;
 	return true;
 }
 
@@ -37,7 +31,7 @@ static int wait_answers(const char *server, json_t **doc, struct err *reterr)
 	int64_t until = clock_monotonic_ns() + PATIENCE_NS;
 	char path[80];
 
-	snprintf(path, sizeof(path), "/api/v1/dry-runs/%.20s", text(*doc, "id"));
+	snprintf(path, sizeof(path), "/api/v1/dry-runs/%.20s", render_str(*doc, "id"));
 	while (!all_answered(*doc) && clock_monotonic_ns() < until) {
 		json_t *next = NULL;
 		int rc;
@@ -60,7 +54,7 @@ static void put_levels(const json_t *body, const char *factor, struct strbuf *ou
 
 	json_array_foreach(json_object_get(body, "factors"), i, f)
 	{
-		if (strcmp(text(f, "name"), factor) != 0)
+		if (strcmp(render_str(f, "name"), factor) != 0)
 			continue;
 		json_array_foreach(json_object_get(f, "levels"), k, v)
 			strbuf_printf(out, "%s%s", k ? ", " : "", json_string_value(v));
@@ -74,36 +68,37 @@ static void put_answer(const json_t *body, const json_t *answer, struct strbuf *
 
 	json_array_foreach(json_object_get(answer, "factors"), i, f)
 	{
-		strbuf_printf(out, "  %s is set in %s: now %s -> ", text(f, "name"),
-			      text(f, "target"), text(f, "present"));
-		put_levels(body, text(f, "name"), out);
-		strbuf_printf(out, ", then %s again\n", text(f, "present"));
+		strbuf_printf(out, "  %s is set in %s: now %s -> ", render_str(f, "name"),
+			      render_str(f, "target"), render_str(f, "present"));
+		put_levels(body, render_str(f, "name"), out);
+		strbuf_printf(out, ", then %s again\n", render_str(f, "present"));
 	}
 	if (!json_is_object(workload))
 		strbuf_puts(out, "  no workload: the idle box is measured\n");
 	else
-		strbuf_printf(out, "  workload %s%s%s\n", text(workload, "name"),
-			      *text(workload, "description") ? ": " : "",
-			      text(workload, "description"));
+		strbuf_printf(out, "  workload %s%s%s\n", render_str(workload, "name"),
+			      *render_str(workload, "description") ? ": " : "",
+			      render_str(workload, "description"));
 }
 
 /* True when the box would do it. */
 static bool put_host(const json_t *body, const json_t *h, struct strbuf *out)
 {
 	if (json_is_true(json_object_get(h, "ok"))) {
-		strbuf_printf(out, "%s would do it:\n", text(h, "host"));
+		strbuf_printf(out, "%s would do it:\n", render_str(h, "host"));
 		put_answer(body, json_object_get(h, "answer"), out);
 		return true;
 	}
-	if (!strcmp(text(h, "state"), "not_asked"))
-		strbuf_printf(out, "%s: %s\n", text(h, "host"), text(h, "text"));
-	else if (!strcmp(text(h, "state"), "answered"))
-		strbuf_printf(out, "%s refuses it: %s\n", text(h, "host"), text(h, "text"));
+	if (!strcmp(render_str(h, "state"), "not_asked"))
+		strbuf_printf(out, "%s: %s\n", render_str(h, "host"), render_str(h, "text"));
+	else if (!strcmp(render_str(h, "state"), "answered"))
+		strbuf_printf(out, "%s refuses it: %s\n", render_str(h, "host"),
+			      render_str(h, "text"));
 	else
 		strbuf_printf(out,
 			      "%s did not answer: its agent is held back while it measures, does "
 			      "no experiments, or is too old\n",
-			      text(h, "host"));
+			      render_str(h, "host"));
 	return false;
 }
 
@@ -124,7 +119,7 @@ int experiment_dry_run(const char *server, const json_t *body, bool json, struct
 		return rc;
 	}
 	strbuf_printf(&out, "%s would make %lld runs on each box, in %s at least.\n",
-		      text(doc, "name"),
+		      render_str(doc, "name"),
 		      (long long)json_integer_value(json_object_get(doc, "runs")),
 		      format_ns((double)json_integer_value(json_object_get(doc, "least_ns")), least,
 				sizeof(least)));

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "common/compare/render.h"
 #include "common/parse.h"
 
 #define EVERY_S	  2
@@ -32,13 +33,6 @@ struct watch {
 	struct strbuf interim;
 };
 
-static const char *text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s ? s : "";
-}
-
 static long long number(const json_t *o, const char *key)
 {
 	return (long long)json_integer_value(json_object_get(o, key));
@@ -55,7 +49,7 @@ void experiment_put_progress(const json_t *assignment, struct strbuf *out)
 		return;
 	if (json_is_integer(json_object_get(p, "order")))
 		strbuf_printf(out, ", run %lld of %lld (%s)", number(p, "order"),
-			      number(p, "total"), text(p, "cell"));
+			      number(p, "total"), render_str(p, "cell"));
 	strbuf_printf(out, ", %lld of %lld ended well", number(p, "ok"), number(p, "total"));
 	if (number(p, "failed"))
 		strbuf_printf(out, ", %lld failed", number(p, "failed"));
@@ -151,15 +145,15 @@ static void put_interim(const json_t *runs, struct strbuf *out)
 		const json_t *summary = json_object_get(run, "summary");
 		struct cell *c;
 
-		if (strcmp(text(run, "state"), "ok") != 0 ||
+		if (strcmp(render_str(run, "state"), "ok") != 0 ||
 		    json_is_string(json_object_get(run, "excluded")))
 			continue;
 		put_cell_name(run, &name);
 		c = cell_of(cells, &n, name.data);
 		if (c)
 			add_run(c, summary);
-		if (*text(summary, "metric"))
-			metric = text(summary, "metric");
+		if (*render_str(summary, "metric"))
+			metric = render_str(summary, "metric");
 	}
 	if (*metric)
 		put_cells(cells, n, metric, out);
@@ -192,7 +186,7 @@ static void put_box(const json_t *a, bool tty, struct strbuf *out)
 {
 	const json_t *p = json_object_get(a, "progress");
 
-	strbuf_printf(out, "  %s is %s", text(a, "host"), text(a, "state"));
+	strbuf_printf(out, "  %s is %s", render_str(a, "host"), render_str(a, "state"));
 	if (json_is_true(json_object_get(a, "pause")))
 		strbuf_puts(out, ", pauses after this run");
 	if (tty)
@@ -200,10 +194,10 @@ static void put_box(const json_t *a, bool tty, struct strbuf *out)
 	else if (json_is_object(p)) /* the time left would be a new line each time */
 		strbuf_printf(out, ", %lld of %lld runs ended well", number(p, "ok"),
 			      number(p, "total"));
-	if (*text(a, "waits_for"))
-		strbuf_printf(out, ", because %s", text(a, "waits_for"));
-	if (*text(a, "text"))
-		strbuf_printf(out, ": %.300s", text(a, "text"));
+	if (*render_str(a, "waits_for"))
+		strbuf_printf(out, ", because %s", render_str(a, "waits_for"));
+	if (*render_str(a, "text"))
+		strbuf_printf(out, ": %.300s", render_str(a, "text"));
 	strbuf_putc(out, '\n');
 }
 
@@ -250,7 +244,7 @@ static int outcome(const json_t *assignments)
 		if (!json_is_string(json_object_get(a, "ended")))
 			return 0;
 		for (size_t k = 0; k < ARRAY_LEN(states); k++)
-			if (!strcmp(text(a, "state"), states[k]) && k > worst)
+			if (!strcmp(render_str(a, "state"), states[k]) && k > worst)
 				worst = k;
 	}
 	return statuses[worst] + 1;
@@ -307,8 +301,8 @@ int experiment_watch(const char *server, const char *id, struct err *reterr)
 	int status = 0, rc = find(server, id, &experiment, reterr);
 	unsigned int failures = 0;
 
-	w.id = text(experiment, "id");
-	w.name = text(experiment, "name");
+	w.id = render_str(experiment, "id");
+	w.name = render_str(experiment, "name");
 	/* a server that is being restarted is waited for */
 	while (!rc || (failures && failures <= TRIES_MAX)) {
 		rc = look(&w, &status, reterr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lists of the server as tables: hosts, runs, experiments. */
+/* Lists of the server as tables: hosts, runs, series. */
 #pragma once
 
 #include <jansson.h>
@@ -30,5 +30,17 @@ struct list_verb {
 };
 
 enum { LIST_SERVER = 1, LIST_JSON, LIST_CSV, LIST_ALL, LIST_PARAMETER };
+/* What every list has: the first options of its table, the end of its help. */
+#define LIST_OPTIONS                                                                               \
+	{"--server", LIST_SERVER, true}, {"--json", LIST_JSON, false}, {"--csv", LIST_CSV, false}, \
+	{                                                                                          \
+		"--all", LIST_ALL, false                                                           \
+	}
+#define LIST_HELP                                                                                  \
+	"  --limit N             rows of a page; --all fetches every page\n"                       \
+	"  --json --csv          instead of a table\n"                                             \
+	"  --server URL          else $RIGSTAT_SERVER\n"                                           \
+	"\n"                                                                                       \
+	"Exit status: 0 done, 3 usage, 4 server or network.\n"
 
 int list_run(const struct list_verb *v, int argc, char **argv);

@@ -3,18 +3,6 @@
 #include "cli/list.h"
 #include "cli/verbs.h"
 
-#define COMMON_OPTIONS                                                                             \
-	{"--server", LIST_SERVER, true}, {"--json", LIST_JSON, false}, {"--csv", LIST_CSV, false}, \
-	{                                                                                          \
-		"--all", LIST_ALL, false                                                           \
-	}
-#define COMMON_HELP                                                                                \
-	"  --limit N             rows of a page; --all fetches every page\n"                       \
-	"  --json --csv          instead of a table\n"                                             \
-	"  --server URL          else $RIGSTAT_SERVER\n"                                           \
-	"\n"                                                                                       \
-	"Exit status: 0 done, 3 usage, 4 server or network.\n"
-
 /* --- hosts --- */
 
 const char verb_hosts_help[] =
@@ -36,7 +24,7 @@ const char verb_hosts_help[] =
 	"  --state STATE         online, stale, offline, imported, retired; "
 	"several by comma.\n"
 	"                        Retired ones are left out otherwise\n"
-	"  --tag NAME=VALUE      only hosts with this tag\n" COMMON_HELP;
+	"  --tag NAME=VALUE      only hosts with this tag\n" LIST_HELP;
 
 int verb_hosts(int argc, char **argv)
 {
@@ -54,7 +42,7 @@ int verb_hosts(int argc, char **argv)
 						     {"AGENT", "agent_version", COLUMN_TEXT},
 						     {"HELD BY", "reserved.by", COLUMN_TEXT},
 						     {"TAGS", "tags", COLUMN_LABELS}};
-	static const struct option_def options[] = {COMMON_OPTIONS,
+	static const struct option_def options[] = {LIST_OPTIONS,
 						    {"--state", LIST_PARAMETER, true},
 						    {"--tag", LIST_PARAMETER + 1, true},
 						    {"--limit", LIST_PARAMETER + 2, true},
@@ -80,7 +68,7 @@ const char verb_runs_help[] =
 	"factor or tag.\n"
 	"\n"
 	"  --host H --experiment E --metric M --since TIME --until TIME --sort "
-	"-started\n" COMMON_HELP;
+	"-started\n" LIST_HELP;
 
 int verb_runs(int argc, char **argv)
 {
@@ -96,7 +84,7 @@ int verb_runs(int argc, char **argv)
 						     {"MAX", "summary.max", COLUMN_NS},
 						     {"LOST", "summary.lost", COLUMN_NUMBER},
 						     {"EXCLUDED", "excluded", COLUMN_TEXT}};
-	static const struct option_def options[] = {COMMON_OPTIONS,
+	static const struct option_def options[] = {LIST_OPTIONS,
 						    {"--host", LIST_PARAMETER, true},
 						    {"--experiment", LIST_PARAMETER + 1, true},
 						    {"--metric", LIST_PARAMETER + 2, true},
@@ -120,7 +108,7 @@ const char verb_experiments_help[] = "  rigstat experiments --host box1\n"
 				     "\n"
 				     "usage: rigstat experiments [OPTIONS]\n"
 				     "\n"
-				     "  --host H --name NAME\n" COMMON_HELP;
+				     "  --host H --name NAME\n" LIST_HELP;
 
 int verb_experiments(int argc, char **argv)
 {
@@ -130,7 +118,7 @@ int verb_experiments(int argc, char **argv)
 		{"ORDER", "order", COLUMN_TEXT},     {"OK", "runs.ok", COLUMN_NUMBER},
 		{"OF", "total_runs", COLUMN_NUMBER}, {"EXCLUDED", "runs.excluded", COLUMN_NUMBER},
 		{"STARTED", "started", COLUMN_TEXT}, {"METRICS", "metrics", COLUMN_LIST}};
-	static const struct option_def options[] = {COMMON_OPTIONS,
+	static const struct option_def options[] = {LIST_OPTIONS,
 						    {"--host", LIST_PARAMETER, true},
 						    {"--name", LIST_PARAMETER + 1, true},
 						    {"--limit", LIST_PARAMETER + 2, true},

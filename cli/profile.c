@@ -78,24 +78,6 @@ static int check_options(const struct request *rq, struct err *reterr)
 	return 0;
 }
 
-static int diff_remote(struct request *rq)
-{
-	CLEANUP(client_answer_done) struct client_answer answer = {0};
-	CLEANUP(strbuf_done) struct strbuf url = {0};
-	const char *server;
-	struct err e;
-
-	if (rq->sides.n < 2) {
-		err_set(&e, ERR_INVALID, "name two sides: --a SELECTOR --b SELECTOR");
-		return cli_usage("profile", &e);
-	}
-	if (client_server(rq->server, &server, &e) < 0 ||
-	    request_url(rq, "/api/v1/profile/diff", &url, &e) < 0 ||
-	    client_request(server, url.data, NULL, &answer, &e) < 0)
-		return cli_fail(&e);
-	return cli_print(&answer.body);
-}
-
 static int diff_offline(struct request *rq)
 {
 	const struct compare_side *side = rq->sides.side;
@@ -126,7 +108,9 @@ static int diff(int argc, char **argv)
 	if (request_parse(&rq, argc, argv, &e) < 0 || check_options(&rq, &e) < 0)
 		status = cli_usage("profile", &e);
 	else
-		status = request_is_remote(&rq) ? diff_remote(&rq) : diff_offline(&rq);
+		status = request_is_remote(&rq)
+				 ? request_remote(&rq, "profile", "/api/v1/profile/diff")
+				 : diff_offline(&rq);
 	request_done(&rq);
 	return status;
 }

@@ -511,3 +511,20 @@ int request_print(const struct request *rq, const json_t *doc)
 	}
 	return cli_print(&out);
 }
+
+int request_remote(const struct request *rq, const char *verb, const char *path)
+{
+	CLEANUP(client_answer_done) struct client_answer answer = {0};
+	CLEANUP(strbuf_done) struct strbuf url = {0};
+	const char *server;
+	struct err e;
+
+	if (rq->sides.n < 2) {
+		err_set(&e, ERR_INVALID, "name two sides: --a SELECTOR --b SELECTOR");
+		return cli_usage(verb, &e);
+	}
+	if (client_server(rq->server, &server, &e) < 0 || request_url(rq, path, &url, &e) < 0 ||
+	    client_request(server, url.data, NULL, &answer, &e) < 0)
+		return cli_fail(&e);
+	return cli_print(&answer.body);
+}

@@ -48,5 +48,7 @@ int request_compare(struct request *rq, json_t **ret, struct err *reterr) MUSTCH
 /* "/api/v1/compare?a=..." */
 int request_url(const struct request *rq, const char *path, struct strbuf *ret,
 		struct err *reterr) MUSTCHECK;
+/* Asks the server for the document of two sides and prints it; returns the exit status. */
+int request_remote(const struct request *rq, const char *verb, const char *path);
 /* Prints a document as asked; returns the exit status. */
 int request_print(const struct request *rq, const json_t *doc);

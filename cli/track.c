@@ -7,18 +7,6 @@
 #include "cli/list.h"
 #include "cli/verbs.h"
 
-#define COMMON_OPTIONS                                                                             \
-	{"--server", LIST_SERVER, true}, {"--json", LIST_JSON, false}, {"--csv", LIST_CSV, false}, \
-	{                                                                                          \
-		"--all", LIST_ALL, false                                                           \
-	}
-#define COMMON_HELP                                                                                \
-	"  --limit N             rows of a page; --all fetches every page\n"                       \
-	"  --json --csv          instead of a table\n"                                             \
-	"  --server URL          else $RIGSTAT_SERVER\n"                                           \
-	"\n"                                                                                       \
-	"Exit status: 0 done, 3 usage, 4 server or network.\n"
-
 /* --- series --- */
 
 const char verb_series_help[] =
@@ -32,7 +20,7 @@ const char verb_series_help[] =
 	"\n"
 	"  --host NAME           name or glob\n"
 	"  --metric NAME --stat NAME --experiment NAME --branch NAME --reading WORD\n"
-	"  --points SERIES       the points of one series as CSV\n" COMMON_HELP;
+	"  --points SERIES       the points of one series as CSV\n" LIST_HELP;
 
 static int print_points(const char *id, const char *server_option)
 {
@@ -65,7 +53,7 @@ int verb_series(int argc, char **argv)
 		{"UNIT", "unit", COLUMN_TEXT},
 		{"OPEN", "open_changes", COLUMN_NUMBER},
 		{"LAST", "last.version", COLUMN_TEXT}};
-	static const struct option_def options[] = {COMMON_OPTIONS,
+	static const struct option_def options[] = {LIST_OPTIONS,
 						    {"--host", LIST_PARAMETER, true},
 						    {"--metric", LIST_PARAMETER + 1, true},
 						    {"--stat", LIST_PARAMETER + 2, true},
@@ -97,7 +85,7 @@ const char verb_changes_help[] =
 	"\n"
 	"  --state LIST          of new, confirmed, accepted, ignored, fixed, reopened, withdrawn\n"
 	"  --host NAME --metric NAME\n"
-	"  --direction WORD      worse, better or none\n" COMMON_HELP;
+	"  --direction WORD      worse, better or none\n" LIST_HELP;
 
 int verb_changes(int argc, char **argv)
 {
@@ -106,7 +94,7 @@ int verb_changes(int argc, char **argv)
 						     {"AT", "at", COLUMN_TEXT},
 						     {"OWNER", "owner", COLUMN_TEXT},
 						     {"WHAT", "sentence", COLUMN_TEXT}};
-	static const struct option_def options[] = {COMMON_OPTIONS,
+	static const struct option_def options[] = {LIST_OPTIONS,
 						    {"--state", LIST_PARAMETER, true},
 						    {"--host", LIST_PARAMETER + 1, true},
 						    {"--metric", LIST_PARAMETER + 2, true},

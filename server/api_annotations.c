@@ -2,7 +2,6 @@
 /* Remarks on an instant or a range: GET and POST /annotations, DELETE /annotations/{annotation}. */
 #include "server/api.h"
 
-#include "common/check.h"
 #include "common/clock.h"
 #include "common/model/selector.h"
 #include "common/parse.h"
@@ -12,27 +11,15 @@
 
 #define TAGS_MAX 16
 
-static json_t *loads(const struct db_result *r, size_t row)
-{
-	json_t *v = json_loads(db_text(r, row, 0), 0, NULL);
-
-	CHECK(v); /* PostgreSQL made it */
-	return v;
-}
-
 static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct request *req = ctx;
-	json_t *items;
 
-	if (err) {
+	if (err)
 		(void)reply_err(req, err);
-		return;
-	}
-	items = json_array();
-	for (size_t i = 0; i < db_rows(r); i++)
-		json_array_append_new(items, loads(r, i));
-	(void)reply_json(req, 200, json_pack("{s:o}", "items", items));
+	else
+		(void)reply_json(req, 200,
+				 json_pack("{s:o}", "items", js_rows(r, db_rows(r), js_document)));
 }
 
 enum step api_annotations(struct request *req)
@@ -100,7 +87,7 @@ static void on_added(void *ctx, const struct db_result *r, const struct err *err
 		(void)reply_problem(req, 404, "not-found", "Hosts are listed at /api/v1/hosts.",
 				    "there is no such host");
 	else
-		(void)reply_json(req, 201, loads(r, 0));
+		(void)reply_json(req, 201, js_document(r, 0));
 }
 
 static bool add(struct request *req, const json_t *body)

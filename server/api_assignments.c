@@ -179,14 +179,6 @@ static void waiter_free(void *ctx)
 	free(ctx);
 }
 
-static json_t *loads(const struct db_result *r, unsigned int col)
-{
-	json_t *v = json_loads(db_text(r, 0, col), 0, NULL);
-
-	CHECK(v); /* we wrote it */
-	return v;
-}
-
 static json_t *next_json(const struct db_result *r)
 {
 	char hex[33];
@@ -198,8 +190,8 @@ static json_t *next_json(const struct db_result *r)
 	hex[n] = '\0';
 	return json_pack("{s:{s:o, s:s, s:s, s:o, s:o, s:s}}", "assignment", "id",
 			 js_id('a', db_i64(r, 0, N_ASSIGNMENT)), "experiment",
-			 db_text(r, 0, N_NAME), "uid", hex, "design", loads(r, N_DESIGN), "plan",
-			 loads(r, N_PLAN), "known", db_text(r, 0, N_KNOWN));
+			 db_text(r, 0, N_NAME), "uid", hex, "design", db_json(r, 0, N_DESIGN),
+			 "plan", db_json(r, 0, N_PLAN), "known", db_text(r, 0, N_KNOWN));
 }
 
 static void ask(struct waiter *w);
@@ -226,8 +218,8 @@ static void on_dry_run(void *ctx, const struct db_result *r, const struct err *e
 		(void)reply_json(waiter_end(w), 200,
 				 json_pack("{s:n, s:{s:o, s:s, s:o, s:o}}", "assignment", "dry_run",
 					   "id", js_id('d', db_i64(r, 0, D_ID)), "experiment",
-					   db_text(r, 0, D_NAME), "design", loads(r, D_DESIGN),
-					   "plan", loads(r, D_PLAN)));
+					   db_text(r, 0, D_NAME), "design", db_json(r, 0, D_DESIGN),
+					   "plan", db_json(r, 0, D_PLAN)));
 }
 
 static void on_next(void *ctx, const struct db_result *r, const struct err *err)
@@ -445,16 +437,13 @@ static json_t *listed_json(const struct db_result *r, size_t i)
 static void on_listed(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct request *req = ctx;
-	json_t *items;
 
-	if (err) {
+	if (err)
 		(void)reply_err(req, err);
-		return;
-	}
-	items = json_array();
-	for (size_t i = 0; i < db_rows(r); i++)
-		json_array_append_new(items, listed_json(r, i));
-	(void)reply_json(req, 200, json_pack("{s:o, s:n}", "items", items, "next"));
+	else
+		(void)reply_json(req, 200,
+				 json_pack("{s:o, s:n}", "items",
+					   js_rows(r, db_rows(r), listed_json), "next"));
 }
 
 enum step api_assignments(struct request *req)

@@ -7,21 +7,6 @@
 
 enum { A_ID, A_AT, A_TOKEN, A_WHO, A_ACTION, A_OBJECT, A_DETAIL, A_REMOTE, A_REQUEST, A_KEY };
 
-struct list {
-	struct request *req;
-	struct sql sql;
-	struct page page;
-};
-
-static void list_free(void *ctx)
-{
-	struct list *l = ctx;
-
-	sql_done(&l->sql);
-	page_done(&l->page);
-	free(l);
-}
-
 static json_t *row_json(const struct db_result *r, size_t i)
 {
 	return json_pack("{s:o, s:o, s:s?, s:s, s:s, s:s, s:s?, s:s?, s:s?}", "id",
@@ -35,23 +20,13 @@ static json_t *row_json(const struct db_result *r, size_t i)
 
 static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 {
-	struct list *l = ctx;
-	size_t limit = (size_t)l->page.limit, shown;
-	json_t *items;
+	struct page_list *l = ctx;
 
 	if (err) {
 		(void)reply_err(l->req, err);
 		return;
 	}
-	shown = db_rows(r) > limit ? limit : db_rows(r);
-	items = json_array();
-	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, row_json(r, i));
-	(void)reply_json(l->req, 200,
-			 json_pack("{s:o, s:o}", "items", items, "next",
-				   page_next(l->req, &l->page, db_rows(r) > limit,
-					     shown ? db_text(r, shown - 1, A_KEY) : "",
-					     shown ? db_i64(r, shown - 1, A_ID) : 0)));
+	(void)reply_json(l->req, 200, page_json(l->req, &l->page, r, row_json, A_KEY, A_ID));
 }
 
 enum step api_audit(struct request *req)
@@ -59,16 +34,13 @@ enum step api_audit(struct request *req)
 	static const struct page_sort sorts[] = {{"-id", "a.audit_id", true, false}, {0}};
 	static const char *const names[] = {"action", "token", "object", "limit", "cursor", NULL};
 	struct db_param params[3];
-	struct list *l;
+	struct page_list *l;
 
 	if (!api_params(req, names))
 		return STEP_DONE;
 	for (size_t i = 0; i < ARRAY_LEN(params); i++)
 		params[i] = P_TEXT(request_query(req, names[i]));
-	l = xcalloc(1, sizeof(*l));
-	l->req = req;
-	req->ctx = l;
-	req->ctx_free = list_free;
+	l = page_list_new(req);
 	if (!page_read(req, sorts, &l->page))
 		return STEP_DONE;
 	sql_init(&l->sql, &Q_AUDIT_LIST, params, ARRAY_LEN(params));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes: GET and POST /changes, GET and PATCH /changes/{change}; annotations. */
+/* Changes: GET and POST /changes, GET and PATCH /changes/{change} */
 #include "server/api.h"
 
-#include "common/check.h"
 #include "common/clock.h"
 #include "common/parse.h"
 #include "common/model/selector.h"
@@ -17,30 +16,6 @@
 
 static const char *const states[] = {"new",   "confirmed", "accepted",	"ignored",
 				     "fixed", "reopened",  "withdrawn", NULL};
-
-struct list {
-	struct request *req;
-	struct sql sql;
-	struct page page;
-	bool one;
-};
-
-static void list_free(void *ctx)
-{
-	struct list *l = ctx;
-
-	sql_done(&l->sql);
-	page_done(&l->page);
-	free(l);
-}
-
-static json_t *loads(const struct db_result *r, size_t row, unsigned int col)
-{
-	json_t *v = json_loads(db_text(r, row, col), 0, NULL);
-
-	CHECK(v); /* PostgreSQL made it */
-	return v;
-}
 
 static bool is_word(const char *const *words, const char *s, size_t len)
 {
@@ -57,7 +32,7 @@ enum { C_ID, C_DOC, C_KEY, C_TRIAGE };
 static json_t *change_json(const struct db_result *r, size_t row)
 {
 	struct strbuf s CLEANUP(strbuf_done) = {0};
-	json_t *o = loads(r, row, C_DOC);
+	json_t *o = db_json(r, row, C_DOC);
 	const char *a = json_string_value(json_object_get(o, "a"));
 	const char *b = json_string_value(json_object_get(o, "b"));
 	struct strbuf url CLEANUP(strbuf_done) = {0};
@@ -80,9 +55,8 @@ static json_t *change_json(const struct db_result *r, size_t row)
 
 static void on_rows(void *ctx, const struct db_result *r, const struct err *err)
 {
-	struct list *l = ctx;
-	size_t limit = (size_t)l->page.limit, shown;
-	json_t *items;
+	struct page_list *l = ctx;
+	json_t *doc;
 
 	if (err) {
 		(void)reply_err(l->req, err);
@@ -98,26 +72,9 @@ static void on_rows(void *ctx, const struct db_result *r, const struct err *err)
 				"there is no change %s", request_path(l->req, "change"));
 		return;
 	}
-	shown = db_rows(r) > limit ? limit : db_rows(r);
-	items = json_array();
-	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, change_json(r, i));
-	(void)reply_json(l->req, 200,
-			 json_pack("{s:o, s:o, s:o}", "items", items, "next",
-				   page_next(l->req, &l->page, db_rows(r) > limit,
-					     shown ? db_text(r, shown - 1, C_KEY) : "",
-					     shown ? db_i64(r, shown - 1, C_ID) : 0),
-				   "triage", shown ? loads(r, 0, C_TRIAGE) : json_null()));
-}
-
-static struct list *list_new(struct request *req)
-{
-	struct list *l = xcalloc(1, sizeof(*l));
-
-	l->req = req;
-	req->ctx = l;
-	req->ctx_free = list_free;
-	return l;
+	doc = page_json(l->req, &l->page, r, change_json, C_KEY, C_ID);
+	json_object_set_new(doc, "triage", db_rows(r) ? db_json(r, 0, C_TRIAGE) : json_null());
+	(void)reply_json(l->req, 200, doc);
 }
 
 /* ---- the list ---- */
@@ -179,7 +136,7 @@ enum step api_changes(struct request *req)
 	static const char *const ways[] = {"worse", "better", "none", NULL};
 	const char *way = request_query(req, "direction");
 	struct strbuf where CLEANUP(strbuf_done) = {0};
-	struct list *l;
+	struct page_list *l;
 
 	if (!api_params(req, names))
 		return STEP_DONE;
@@ -189,7 +146,7 @@ enum step api_changes(struct request *req)
 						   .slug = "invalid-parameter",
 						   .parameter = "direction"},
 				   "direction: worse, better or none");
-	l = list_new(req);
+	l = page_list_new(req);
 	if (!page_read(req, sorts, &l->page))
 		return STEP_DONE;
 	sql_init(&l->sql, &Q_CHANGES_LIST, (struct db_param[]){P_BOOL(false)}, 1);
@@ -210,7 +167,7 @@ enum step api_changes(struct request *req)
 
 /* ---- one ---- */
 
-static enum step show(struct list *l, int64_t id)
+static enum step show(struct page_list *l, int64_t id)
 {
 	char *where CLEANUP(freep) = NULL;
 
@@ -231,14 +188,14 @@ enum step api_change(struct request *req)
 
 	if (!api_params(req, none) || !api_id(req, "change", 'c', &id))
 		return STEP_DONE;
-	return show(list_new(req), id);
+	return show(page_list_new(req), id);
 }
 
 /* ---- triage ---- */
 
 static void on_edited(void *ctx, const struct db_result *r, const struct err *err)
 {
-	struct list *l = ctx;
+	struct page_list *l = ctx;
 
 	if (err)
 		(void)reply_err(l->req, err);
@@ -278,7 +235,7 @@ static bool read_triage(struct request *req, const json_t *body, const char **st
 	return true;
 }
 
-static bool edit(struct list *l, const json_t *body, int64_t id)
+static bool edit(struct page_list *l, const json_t *body, int64_t id)
 {
 	const char *state, *reason, *by, *text;
 	static const char *const free_texts[] = {"note", "owner", "issue"};
@@ -316,7 +273,7 @@ enum step api_change_edit(struct request *req)
 	if (!api_params(req, none) || !api_id(req, "change", 'c', &id) ||
 	    !api_body(req, members, &body))
 		return STEP_DONE;
-	started = edit(list_new(req), body, id);
+	started = edit(page_list_new(req), body, id);
 	json_decref(body);
 	return started ? STEP_WAIT : STEP_DONE;
 }
@@ -325,7 +282,7 @@ enum step api_change_edit(struct request *req)
 
 static void on_marked(void *ctx, const struct db_result *r, const struct err *err)
 {
-	struct list *l = ctx;
+	struct page_list *l = ctx;
 
 	if (err)
 		(void)reply_err(l->req, err);
@@ -337,7 +294,7 @@ static void on_marked(void *ctx, const struct db_result *r, const struct err *er
 		(void)show(l, db_i64(r, 0, 0));
 }
 
-static bool mark(struct list *l, const json_t *body)
+static bool mark(struct page_list *l, const json_t *body)
 {
 	const char *series, *run, *note, *by;
 	int64_t trend, id;
@@ -368,7 +325,7 @@ enum step api_change_mark(struct request *req)
 
 	if (!api_params(req, none) || !api_body(req, members, &body))
 		return STEP_DONE;
-	started = mark(list_new(req), body);
+	started = mark(page_list_new(req), body);
 	json_decref(body);
 	return started ? STEP_WAIT : STEP_DONE;
 }

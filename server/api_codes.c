@@ -168,16 +168,13 @@ static json_t *code_json(const struct db_result *r, size_t i)
 static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct request *req = ctx;
-	json_t *items;
 
-	if (err) {
+	if (err)
 		(void)reply_err(req, err);
-		return;
-	}
-	items = json_array();
-	for (size_t i = 0; i < db_rows(r); i++)
-		json_array_append_new(items, code_json(r, i));
-	(void)reply_json(req, 200, json_pack("{s:o, s:n}", "items", items, "next"));
+	else
+		(void)reply_json(req, 200,
+				 json_pack("{s:o, s:n}", "items", js_rows(r, db_rows(r), code_json),
+					   "next"));
 }
 
 enum step api_codes(struct request *req)

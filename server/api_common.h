@@ -90,7 +90,28 @@ void page_sql(const struct page *p, struct sql *q, const char *id_expr);
 json_t *page_next(struct request *req, const struct page *p, bool more, const char *last_value,
 		  int64_t last_id);
 
+/* A list that is being read. */
+struct page_list {
+	struct request *req;
+	struct sql sql;
+	struct page page;
+	bool one; /* a single item is asked for */
+};
+/* The request's context, freed with it. */
+struct page_list *page_list_new(struct request *req);
+
+/* One item of a list (new reference). */
+typedef json_t *(*js_row)(const struct db_result *r, size_t row);
+/* The document of a page: {"items", "next"}; `key`, `id`: columns of what page_next needs. */
+json_t *page_json(struct request *req, const struct page *p, const struct db_result *r, js_row row,
+		  unsigned int key, unsigned int id);
+
 /* ---- pieces of JSON ---- */
+
+/* The first `n` rows as an array. */
+json_t *js_rows(const struct db_result *r, size_t n, js_row row);
+/* A row whose first column is its document. */
+json_t *js_document(const struct db_result *r, size_t row);
 
 json_t *js_time(int64_t realtime_ns);	/* null when 0 */
 json_t *js_id(char prefix, int64_t id); /* "r_17", null when 0 */

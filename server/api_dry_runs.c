@@ -3,7 +3,6 @@
  * the long poll of their agents (api_assignments.c), GET /dry-runs/{dry_run} has their answers. */
 #include "server/api.h"
 
-#include "common/check.h"
 #include "common/parse.h"
 #include "server/api_common.h"
 #include "server/assign_plan.h"
@@ -41,14 +40,6 @@ static struct asking *asking_new(struct request *req)
 	return a;
 }
 
-static json_t *loads(const struct db_result *r, size_t row, unsigned int col)
-{
-	json_t *v = json_loads(db_text(r, row, col), 0, NULL);
-
-	CHECK(v); /* we wrote it */
-	return v;
-}
-
 /* ---- reading ---- */
 
 static json_t *host_json(const struct db_result *r, size_t row)
@@ -58,7 +49,7 @@ static json_t *host_json(const struct db_result *r, size_t row)
 			 db_is_null(r, row, G_OK) ? json_null()
 						  : json_boolean(db_bool(r, row, G_OK)),
 			 "text", js_text_or_null(db_text(r, row, G_TEXT)), "answer",
-			 db_is_null(r, row, G_ANSWER) ? json_null() : loads(r, row, G_ANSWER));
+			 db_is_null(r, row, G_ANSWER) ? json_null() : db_json(r, row, G_ANSWER));
 }
 
 /* The runs alone; what is around each of them comes on top. */
@@ -86,8 +77,8 @@ static void on_got(void *ctx, const struct db_result *r, const struct err *err)
 	hosts = json_array();
 	for (size_t i = 0; i < db_rows(r); i++)
 		json_array_append_new(hosts, host_json(r, i));
-	design = loads(r, 0, G_DESIGN);
-	plan = loads(r, 0, G_PLAN);
+	design = db_json(r, 0, G_DESIGN);
+	plan = db_json(r, 0, G_PLAN);
 	(void)reply_json(a->req, a->body ? 201 : 200,
 			 json_pack("{s:o, s:s, s:O, s:I, s:o}", "id", js_id('d', a->id), "name",
 				   db_text(r, 0, G_NAME), "runs",

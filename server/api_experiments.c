@@ -2,7 +2,6 @@
 /* Experiments: GET /experiments and /experiments/{experiment}. */
 #include "server/api.h"
 
-#include "common/check.h"
 #include "common/parse.h"
 #include "server/api_common.h"
 #include "server/queries.h"
@@ -53,14 +52,6 @@ static void list_free(void *ctx)
 	json_decref(l->patch);
 	free(l->tags);
 	free(l);
-}
-
-static json_t *loads(const struct db_result *r, size_t row, unsigned int col)
-{
-	json_t *v = json_loads(db_text(r, row, col), 0, NULL);
-
-	CHECK(v);
-	return v;
 }
 
 /* Adds the level to the factor's list when it is new. */
@@ -146,13 +137,13 @@ static json_t *get_or_null(const json_t *o, const char *key)
 
 static json_t *experiment_json(const struct db_result *r, size_t row)
 {
-	json_t *design = loads(r, row, E_DESIGN), *cells = loads(r, row, E_CELLS),
+	json_t *design = db_json(r, row, E_DESIGN), *cells = db_json(r, row, E_CELLS),
 	       *o = json_object();
 
 	json_object_set_new(o, "id", js_id('e', db_i64(r, row, E_ID)));
 	json_object_set_new(o, "name", json_string(db_text(r, row, E_NAME)));
 	json_object_set_new(o, "uid", js_text(db_text_or_null(r, row, E_UID)));
-	json_object_set_new(o, "hosts", loads(r, row, E_HOSTS));
+	json_object_set_new(o, "hosts", db_json(r, row, E_HOSTS));
 	json_object_set_new(o, "factors", factors_json(design, cells));
 	json_object_set_new(o, "order", get_or_null(design, "order"));
 	json_object_set_new(o, "runs_per_cell", get_or_null(design, "runs_per_cell"));
@@ -164,11 +155,11 @@ static json_t *experiment_json(const struct db_result *r, size_t row)
 				      (json_int_t)db_i64(r, row, E_RUNNING), "failed",
 				      (json_int_t)db_i64(r, row, E_FAILED), "excluded",
 				      (json_int_t)db_i64(r, row, E_EXCLUDED)));
-	json_object_set_new(o, "metrics", loads(r, row, E_METRICS));
+	json_object_set_new(o, "metrics", db_json(r, row, E_METRICS));
 	json_object_set_new(o, "started", js_time(db_i64(r, row, E_STARTED)));
 	json_object_set_new(o, "ended", js_time(db_i64(r, row, E_ENDED)));
 	json_object_set_new(o, "demo", json_boolean(db_bool(r, row, E_DEMO)));
-	json_object_set_new(o, "tags", loads(r, row, E_TAGS));
+	json_object_set_new(o, "tags", db_json(r, row, E_TAGS));
 	json_object_set_new(o, "state", js_text(db_text_or_null(r, row, E_STATE)));
 	json_object_set_new(o, "note", js_text_or_null(db_text(r, row, E_NOTE)));
 	select_cells(cells, db_text(r, row, E_NAME), db_bool(r, row, E_UNIQUE),
@@ -182,8 +173,6 @@ static json_t *experiment_json(const struct db_result *r, size_t row)
 static void on_rows(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct list *l = ctx;
-	size_t limit = (size_t)l->page.limit, shown;
-	json_t *items;
 
 	if (err) {
 		(void)reply_err(l->req, err);
@@ -199,15 +188,7 @@ static void on_rows(void *ctx, const struct db_result *r, const struct err *err)
 					    request_path(l->req, "experiment"));
 		return;
 	}
-	shown = db_rows(r) > limit ? limit : db_rows(r);
-	items = json_array();
-	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, experiment_json(r, i));
-	(void)reply_json(l->req, 200,
-			 json_pack("{s:o, s:o}", "items", items, "next",
-				   page_next(l->req, &l->page, db_rows(r) > limit,
-					     shown ? db_text(r, shown - 1, E_KEY) : "",
-					     shown ? db_i64(r, shown - 1, E_ID) : 0)));
+	(void)reply_json(l->req, 200, page_json(l->req, &l->page, r, experiment_json, E_KEY, E_ID));
 }
 
 static const struct page_sort sorts[] = {{"-id", "e.experiment_id", true, false}, {0}};

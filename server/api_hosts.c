@@ -34,20 +34,13 @@ static void list_free(void *ctx)
 
 static void reply_list(struct list *l, const struct db_result *r)
 {
-	size_t limit = (size_t)l->page.limit, shown = db_rows(r) > limit ? limit : db_rows(r);
-	json_t *items = json_array(), *doc;
+	json_t *doc = page_json(l->req, &l->page, r, host_row_json, H_KEY, H_ID);
 
-	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, host_row_json(r, i));
-	doc = json_pack("{s:o, s:o}", "items", items, "next",
-			page_next(l->req, &l->page, db_rows(r) > limit,
-				  shown ? db_text(r, shown - 1, H_KEY) : "",
-				  shown ? db_i64(r, shown - 1, H_ID) : 0));
 	/* ages of the states, so that no reader has to know them */
 	json_object_set_new(doc, "stale_after_ns", json_integer(30 * NS_PER_SEC));
 	json_object_set_new(doc, "offline_after_ns", json_integer(600 * NS_PER_SEC));
 	json_object_set_new(doc, "counts",
-			    shown && !db_is_null(r, 0, H_COUNTS)
+			    db_rows(r) && !db_is_null(r, 0, H_COUNTS)
 				    ? json_loads(db_text(r, 0, H_COUNTS), 0, NULL)
 				    : json_object());
 	(void)reply_json(l->req, 200, doc);

@@ -7,22 +7,6 @@
 #include "server/queries.h"
 #include "server/server.h"
 
-struct list {
-	struct request *req;
-	struct sql sql;
-	struct page page;
-	bool one;
-};
-
-static void list_free(void *ctx)
-{
-	struct list *l = ctx;
-
-	sql_done(&l->sql);
-	page_done(&l->page);
-	free(l);
-}
-
 static json_t *import_json(const struct db_result *r, size_t row)
 {
 	return json_pack("{s:o, s:b, s:b, s:s, s:o, s:s, s:I, s:o, s:o, s:o}", "id",
@@ -36,9 +20,7 @@ static json_t *import_json(const struct db_result *r, size_t row)
 
 static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 {
-	struct list *l = ctx;
-	size_t limit = (size_t)l->page.limit, shown;
-	json_t *items;
+	struct page_list *l = ctx;
 
 	if (err) {
 		(void)reply_err(l->req, err);
@@ -52,15 +34,7 @@ static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 					    request_path(l->req, "import"));
 		return;
 	}
-	shown = db_rows(r) > limit ? limit : db_rows(r);
-	items = json_array();
-	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, import_json(r, i));
-	(void)reply_json(l->req, 200,
-			 json_pack("{s:o, s:o}", "items", items, "next",
-				   page_next(l->req, &l->page, db_rows(r) > limit,
-					     shown ? db_text(r, shown - 1, 8) : "",
-					     shown ? db_i64(r, shown - 1, 0) : 0)));
+	(void)reply_json(l->req, 200, page_json(l->req, &l->page, r, import_json, 8, 0));
 }
 
 static enum step start_list(struct request *req, bool one)
@@ -68,18 +42,15 @@ static enum step start_list(struct request *req, bool one)
 	static const struct page_sort sorts[] = {{"-id", "i.import_id", true, false}, {0}};
 	static const char *const names[] = {"limit", "cursor", NULL}, *const none[] = {NULL};
 	struct db_param id = P_NULL(DB_I64);
-	struct list *l;
+	struct page_list *l;
 	int64_t n = 0;
 
 	if (!api_params(req, one ? none : names) || (one && !api_id(req, "import", 'i', &n)))
 		return STEP_DONE;
 	if (one)
 		id = P_I64(n);
-	l = xcalloc(1, sizeof(*l));
-	l->req = req;
+	l = page_list_new(req);
 	l->one = one;
-	req->ctx = l;
-	req->ctx_free = list_free;
 	if (!page_read(req, sorts, &l->page))
 		return STEP_DONE;
 	sql_init(&l->sql, &Q_IMPORTS_LIST, &id, 1);

@@ -70,9 +70,7 @@ static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 		(void)reply_err(req, err);
 		return;
 	}
-	items = json_array();
-	for (size_t i = 0; i < db_rows(r); i++)
-		json_array_append_new(items, row_json(r, i));
+	items = js_rows(r, db_rows(r), row_json);
 	for (const struct metric *m = metric_all(); m->name; m++)
 		if (!has_row(r, m->name))
 			json_array_append_new(items, known_json(m));

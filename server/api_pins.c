@@ -312,54 +312,26 @@ enum step api_pin_show(struct request *req)
 
 /* ---- list and removal ---- */
 
-struct list {
-	struct request *req;
-	struct sql sql;
-	struct page page;
-};
-
-static void list_free(void *ctx)
-{
-	struct list *l = ctx;
-
-	sql_done(&l->sql);
-	page_done(&l->page);
-	free(l);
-}
-
 static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 {
-	struct list *l = ctx;
-	size_t limit = (size_t)l->page.limit, shown;
-	json_t *items;
+	struct page_list *l = ctx;
 
 	if (err) {
 		(void)reply_err(l->req, err);
 		return;
 	}
-	shown = db_rows(r) > limit ? limit : db_rows(r);
-	items = json_array();
-	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, pin_json(r, i));
-	(void)reply_json(l->req, 200,
-			 json_pack("{s:o, s:o}", "items", items, "next",
-				   page_next(l->req, &l->page, db_rows(r) > limit,
-					     shown ? db_text(r, shown - 1, P_MORE) : "",
-					     shown ? db_i64(r, shown - 1, P_ID) : 0)));
+	(void)reply_json(l->req, 200, page_json(l->req, &l->page, r, pin_json, P_MORE, P_ID));
 }
 
 enum step api_pins(struct request *req)
 {
 	static const struct page_sort sorts[] = {{"-id", "p.pin_id", true, false}, {0}};
 	static const char *const names[] = {"limit", "cursor", NULL};
-	struct list *l;
+	struct page_list *l;
 
 	if (!api_params(req, names))
 		return STEP_DONE;
-	l = xcalloc(1, sizeof(*l));
-	l->req = req;
-	req->ctx = l;
-	req->ctx_free = list_free;
+	l = page_list_new(req);
 	if (!page_read(req, sorts, &l->page))
 		return STEP_DONE;
 	sql_init(&l->sql, &Q_PINS_LIST, NULL, 0);

@@ -3,7 +3,6 @@
  */
 #include "server/api.h"
 
-#include "common/check.h"
 #include "common/parse.h"
 #include "server/api_common.h"
 #include "server/queries.h"
@@ -13,29 +12,6 @@
 #define POINTS_DEFAULT 2000
 #define POINTS_MAX     50000
 #define VERSIONS_MAX   100000
-
-struct list {
-	struct request *req;
-	struct sql sql;
-	struct page page;
-};
-
-static void list_free(void *ctx)
-{
-	struct list *l = ctx;
-
-	sql_done(&l->sql);
-	page_done(&l->page);
-	free(l);
-}
-
-static json_t *loads(const struct db_result *r, size_t row, unsigned int col)
-{
-	json_t *v = json_loads(db_text(r, row, col), 0, NULL);
-
-	CHECK(v); /* PostgreSQL made it */
-	return v;
-}
 
 /* ---- the list ---- */
 
@@ -50,25 +26,20 @@ static const struct page_sort sorts[] = {
 	{0},
 };
 
+static json_t *trend_json(const struct db_result *r, size_t row)
+{
+	return db_json(r, row, L_DOC);
+}
+
 static void on_list(void *ctx, const struct db_result *r, const struct err *err)
 {
-	struct list *l = ctx;
-	size_t limit = (size_t)l->page.limit, shown;
-	json_t *items;
+	struct page_list *l = ctx;
 
 	if (err) {
 		(void)reply_err(l->req, err);
 		return;
 	}
-	shown = db_rows(r) > limit ? limit : db_rows(r);
-	items = json_array();
-	for (size_t i = 0; i < shown; i++)
-		json_array_append_new(items, loads(r, i, L_DOC));
-	(void)reply_json(l->req, 200,
-			 json_pack("{s:o, s:o}", "items", items, "next",
-				   page_next(l->req, &l->page, db_rows(r) > limit,
-					     shown ? db_text(r, shown - 1, L_KEY) : "",
-					     shown ? db_i64(r, shown - 1, L_ID) : 0)));
+	(void)reply_json(l->req, 200, page_json(l->req, &l->page, r, trend_json, L_KEY, L_ID));
 }
 
 static void put_equal(struct request *req, struct sql *q, struct strbuf *out, const char *name,
@@ -85,14 +56,11 @@ enum step api_series(struct request *req)
 	static const char *const names[] = {"host",    "metric", "stat",   "experiment", "branch",
 					    "reading", "limit",	 "cursor", "sort",	 NULL};
 	struct strbuf where CLEANUP(strbuf_done) = {0};
-	struct list *l;
+	struct page_list *l;
 
 	if (!api_params(req, names))
 		return STEP_DONE;
-	l = xcalloc(1, sizeof(*l));
-	l->req = req;
-	req->ctx = l;
-	req->ctx_free = list_free;
+	l = page_list_new(req);
 	if (!page_read(req, sorts, &l->page))
 		return STEP_DONE;
 	sql_init(&l->sql, &Q_SERIES_LIST, NULL, 0);
@@ -242,8 +210,8 @@ static void on_series(void *ctx, const struct db_result *r, const struct err *er
 				    request_path(s->req, "series"));
 		return;
 	}
-	s->doc = json_pack("{s:o, s:o, s:o}", "series", loads(r, 0, 0), "changes", loads(r, 0, 1),
-			   "annotations", loads(r, 0, 2));
+	s->doc = json_pack("{s:o, s:o, s:o}", "series", db_json(r, 0, 0), "changes",
+			   db_json(r, 0, 1), "annotations", db_json(r, 0, 2));
 	if (!s->points) {
 		(void)reply_json(s->req, 200, TAKE(s->doc));
 		return;
@@ -323,16 +291,12 @@ enum step api_series_points(struct request *req)
 static void on_orders(void *ctx, const struct db_result *r, const struct err *err)
 {
 	struct request *req = ctx;
-	json_t *items;
 
-	if (err) {
+	if (err)
 		(void)reply_err(req, err);
-		return;
-	}
-	items = json_array();
-	for (size_t i = 0; i < db_rows(r); i++)
-		json_array_append_new(items, loads(r, i, 0));
-	(void)reply_json(req, 200, json_pack("{s:o}", "items", items));
+	else
+		(void)reply_json(req, 200,
+				 json_pack("{s:o}", "items", js_rows(r, db_rows(r), js_document)));
 }
 
 enum step api_orders(struct request *req)
@@ -353,7 +317,7 @@ static void on_order(void *ctx, const struct db_result *r, const struct err *err
 	if (err)
 		(void)reply_err(req, err);
 	else
-		(void)reply_json(req, 200, loads(r, 0, 0));
+		(void)reply_json(req, 200, db_json(r, 0, 0));
 }
 
 static void on_order_set(void *ctx, const struct db_result *r, const struct err *err)

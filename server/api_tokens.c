@@ -79,16 +79,13 @@ static json_t *token_json(const struct db_result *res, size_t i)
 static void on_tokens(void *ctx, const struct db_result *res, const struct err *err)
 {
 	struct request *req = ctx;
-	json_t *list;
 
-	if (err) {
+	if (err)
 		(void)reply_err(req, err);
-		return;
-	}
-	list = json_array();
-	for (size_t i = 0; i < db_rows(res); i++)
-		json_array_append_new(list, token_json(res, i));
-	(void)reply_json(req, 200, json_pack("{s:o, s:n}", "items", list, "next"));
+	else
+		(void)reply_json(req, 200,
+				 json_pack("{s:o, s:n}", "items",
+					   js_rows(res, db_rows(res), token_json), "next"));
 }
 
 enum step api_tokens(struct request *req)

@@ -113,6 +113,25 @@ void page_done(struct page *p)
 	free(TAKE(p->value));
 }
 
+static void list_free(void *ctx)
+{
+	struct page_list *l = ctx;
+
+	sql_done(&l->sql);
+	page_done(&l->page);
+	free(l);
+}
+
+struct page_list *page_list_new(struct request *req)
+{
+	struct page_list *l = xcalloc(1, sizeof(*l));
+
+	l->req = req;
+	req->ctx = l;
+	req->ctx_free = list_free;
+	return l;
+}
+
 void page_sql(const struct page *p, struct sql *q, const char *id_expr)
 {
 	const char *dir = p->sort->desc ? "desc" : "asc";
@@ -162,4 +181,29 @@ json_t *page_next(struct request *req, const struct page *p, bool more, const ch
 	link = xasprintf("<%s>; rel=\"next\"", url.data);
 	reply_header(req, "Link", link);
 	return json_string(url.data);
+}
+
+json_t *js_rows(const struct db_result *r, size_t n, js_row row)
+{
+	json_t *items = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(items, row(r, i));
+	return items;
+}
+
+json_t *js_document(const struct db_result *r, size_t row)
+{
+	return db_json(r, row, 0);
+}
+
+json_t *page_json(struct request *req, const struct page *p, const struct db_result *r, js_row row,
+		  unsigned int key, unsigned int id)
+{
+	size_t limit = (size_t)p->limit, rows = db_rows(r), shown = rows > limit ? limit : rows;
+	const char *last = shown ? db_text(r, shown - 1, key) : "";
+
+	return json_pack(
+		"{s:o, s:o}", "items", js_rows(r, shown, row), "next",
+		page_next(req, p, rows > limit, last, shown ? db_i64(r, shown - 1, id) : 0));
 }

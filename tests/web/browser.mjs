@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Chromium for the tests: every page records console errors, CSP violations and requests that leave
 // the machine; a test that ends with any of them fails.
+import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { existsSync } from "node:fs";
 
@@ -81,4 +82,16 @@ export async function axe(page) {
       v.nodes.map((n) => `${v.id}: ${n.target.join(" ")} ${n.failureSummary.split("\n")[1] ?? ""}`),
     );
   });
+}
+
+/** Opens a page, runs the body, and fails if the page complained about anything. */
+export async function visit(browser, url, body, options) {
+  const { page, faults, context } = await open(browser, options);
+  try {
+    await page.goto(url);
+    await body(page, context);
+    assert.deepEqual(faults, []);
+  } finally {
+    await context.close();
+  }
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { launch, open } from "./browser.mjs";
+import { launch, visit } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 
 let browser, server;
@@ -21,17 +21,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Opens a page, runs the body, and fails if the page complained about anything. */
-async function on(path, body, options) {
-  const { page, faults, context } = await open(browser, options);
-  try {
-    await page.goto(server.url + path);
-    await body(page, context);
-    assert.deepEqual(faults, []);
-  } finally {
-    await context.close();
-  }
-}
+const on = (path, body, options) => visit(browser, server.url + path, body, options);
 const api = async (path) => (await fetch(server.url + path)).json();
 const order = (page) =>
   page.$$eval("table.compare th[scope=rowgroup]", (list) =>

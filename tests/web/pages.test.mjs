@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { axe, launch, open, settled } from "./browser.mjs";
+import { axe, launch, settled, visit } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 
 let browser, server;
@@ -17,16 +17,7 @@ after(async () => {
   await server?.stop();
 });
 
-async function on(path, body, options) {
-  const { page, faults, context } = await open(browser, options);
-  try {
-    await page.goto(server.url + path);
-    await body(page, context);
-    assert.deepEqual(faults, []);
-  } finally {
-    await context.close();
-  }
-}
+const on = (path, body, options) => visit(browser, server.url + path, body, options);
 const get = async (path, headers = {}) => fetch(server.url + path, { headers });
 const json = async (path) => (await get(path)).json();
 

@@ -2,7 +2,7 @@
 // "What did the CPUs do?" on a real server: runs whose profiles are known, compared and shown.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { axe, launch, open } from "./browser.mjs";
+import { axe, launch, visit } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 
 let browser, server;
@@ -69,16 +69,7 @@ after(async () => {
   await server?.stop();
 });
 
-async function on(path, body, options) {
-  const { page, faults, context } = await open(browser, options);
-  try {
-    await page.goto(server.url + path);
-    await body(page, context);
-    assert.deepEqual(faults, []);
-  } finally {
-    await context.close();
-  }
-}
+const on = (path, body, options) => visit(browser, server.url + path, body, options);
 
 const panel = (page) => page.getByRole("region", { name: "What did the CPUs do?" });
 async function shown(page) {

@@ -21,6 +21,7 @@
 #include "agent/wakeup.h"
 #include "common/clock.h"
 #include "common/parse.h"
+#include "tests/tools/load.h"
 
 #define SETTLE_NS (10 * NS_PER_MS)
 
@@ -37,22 +38,6 @@ struct arm {
 	double ns, trips;
 	struct hist latency;
 };
-
-static void die(const char *what)
-{
-	fprintf(stderr, "recorder_cost: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity");
-}
 
 /* The other side of the ping-pong, on the same CPU. */
 static pid_t start_echo(struct bench *b)

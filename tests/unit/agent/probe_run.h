@@ -15,6 +15,7 @@
 
 #include "agent/facts.h"
 #include "agent/sampler.h"
+#include "tests/unit/agent/fake_root.h"
 
 struct fixture {
 	char root[64];
@@ -26,19 +27,7 @@ struct fixture {
 
 static inline void put(struct fixture *f, const char *path, const char *text)
 {
-	char full[300];
-	FILE *file;
-
-	snprintf(full, sizeof(full), "%s%s", f->root, path);
-	for (char *s = full + strlen(f->root) + 1; (s = strchr(s, '/')); s++) {
-		*s = '\0';
-		mkdir(full, 0755);
-		*s = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
+	fake_root_put(f->root, path, text);
 }
 
 static inline struct fixture *fixture_new(void)

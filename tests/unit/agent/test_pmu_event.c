@@ -11,6 +11,7 @@
 
 #include "agent/pmu.h"
 #include "agent/pmu_event.h"
+#include "tests/unit/agent/fake_root.h"
 
 struct fixture {
 	char root[64];
@@ -20,19 +21,7 @@ struct fixture {
 
 static void put(struct fixture *f, const char *path, const char *text)
 {
-	char full[300];
-	FILE *file;
-
-	snprintf(full, sizeof(full), "%s%s", f->root, path);
-	for (char *s = full + strlen(f->root) + 1; (s = strchr(s, '/')); s++) {
-		*s = '\0';
-		mkdir(full, 0755);
-		*s = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
+	fake_root_put(f->root, path, text);
 }
 
 static void put_pmu(struct fixture *f, const char *pmu, const char *file, const char *text)

@@ -11,7 +11,7 @@ import { Swatch } from "../chart/Chart";
 import { NONE, pretty, sig3 } from "../lib/format";
 import { setQuery } from "../lib/router";
 import { formatQuery, one, tidy, type Query } from "../lib/urlstate";
-import type { Word } from "../lib/words";
+import { NOT_MOVED, type Word } from "../lib/words";
 import { Scroll, Show, WordMark } from "../ui/bits";
 
 const QUIET = 6; // rows without a clear move that are shown at once
@@ -294,15 +294,9 @@ function wordOf(r: ProfileRow): Word {
       return { text: "rose", symbol: "▲", tone: "mixed" };
     case "lower":
       return { text: "fell", symbol: "▼", tone: "mixed" };
-    case "same":
-      return { text: "same", symbol: "=", tone: "neutral" };
-    case "below_margin":
-      return { text: "below the margin", symbol: "≈", tone: "neutral" };
-    case "unclear":
-      return { text: "unclear", symbol: "?", tone: "weak" };
-    case "not_enough_runs":
-      return { text: "too few runs", symbol: "…", tone: "weak" };
     case "not_tested":
       return { text: "not tested", symbol: "–", tone: "weak" };
+    default:
+      return NOT_MOVED[r.delta.reading];
   }
 }

@@ -31,6 +31,14 @@ export function verdictWord(word: VerdictWord): Word {
   }
 }
 
+/** Readings that say of no direction. */
+export const NOT_MOVED: Record<"same" | "below_margin" | "unclear" | "not_enough_runs", Word> = {
+  same: { text: "same", symbol: "=", tone: "neutral" },
+  below_margin: { text: "below the margin", symbol: "≈", tone: "neutral" },
+  unclear: { text: "unclear", symbol: "?", tone: "weak" },
+  not_enough_runs: { text: "too few runs", symbol: "…", tone: "weak" },
+};
+
 export function readingWord(delta: Delta | null): Word {
   const arrow = !delta || delta.abs === null || delta.abs === 0 ? "●" : delta.abs > 0 ? "▲" : "▼";
   switch (delta?.reading) {
@@ -43,13 +51,10 @@ export function readingWord(delta: Delta | null): Word {
     case "lower":
       return { text: "lower", symbol: "▼", tone: "mixed" };
     case "same":
-      return { text: "same", symbol: "=", tone: "neutral" };
     case "below_margin":
-      return { text: "below the margin", symbol: "≈", tone: "neutral" };
     case "unclear":
-      return { text: "unclear", symbol: "?", tone: "weak" };
     case "not_enough_runs":
-      return { text: "too few runs", symbol: "…", tone: "weak" };
+      return NOT_MOVED[delta.reading];
     case "not_resolvable":
       return { text: "not judged", symbol: "–", tone: "weak" };
     case undefined:
