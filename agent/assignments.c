@@ -12,6 +12,7 @@
 #include "agent/assignment.h"
 #include "agent/boot_plan.h"
 #include "agent/child.h"
+#include "agent/command.h"
 #include "agent/facts.h"
 #include "agent/serverlink.h"
 #include "common/check.h"
@@ -29,7 +30,6 @@
 #define TEXT_MAX	  1500
 #define TAIL_LINES	  25
 #define PLANS_KEPT_S	  (30 * 86400) /* of experiments that were never finished */
-#define EXIT_PAUSED	  75	       /* of the child: agent/run.c */
 
 enum state {
 	A_RESTING,   /* the timer, then we ask */
@@ -166,7 +166,7 @@ static const char *outcome_of(const struct assignments *a)
 	switch (a->ended.exit_status) {
 	case 0:
 		return "done";
-	case EXIT_PAUSED:
+	case EXIT_LATER:
 		return "paused";
 	case 3:
 		return "refused";

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "agent/command.h"
 #include "agent/sysinfo.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -120,7 +121,7 @@ static bool on_run_done(void *user, size_t index, bool ok)
 	return true;
 }
 
-/* EXIT_AFTER_BOOT: go on. Anything else ends this process. */
+/* EXIT_LATER: go on. Anything else ends this process. */
 static int runs_of_boot(struct boots_state *s, const struct boot_decision *d, struct err *reterr)
 {
 	CLEANUP(experiment_result_done) struct experiment_result result = {0};
@@ -144,7 +145,7 @@ static int runs_of_boot(struct boots_state *s, const struct boot_decision *d, st
 	x->run_done_user = s;
 	rc = b->runs(b->user, &result, reterr);
 	if (rc == 0 || x->unfit || (rc == 1 && !x->stop_on_failure && !result.interrupted))
-		return s->plan->next == d->end ? EXIT_AFTER_BOOT : 1;
+		return s->plan->next == d->end ? EXIT_LATER : 1;
 	/* The service is stopped, maybe because the box goes down: that does not end the plan. */
 	if (result.interrupted && result.signal == SIGTERM)
 		return STOPPED;
@@ -190,18 +191,18 @@ int boots_carry_out(const struct boots *b, struct boot_plan *plan, struct err *r
 			return rc; /* the helper may come back: the plan stays */
 		if (d.step == BOOT_WAIT) {
 			printf("boot %u is asked for and has not come yet\n", d.boot);
-			return EXIT_AFTER_BOOT;
+			return EXIT_LATER;
 		}
 		if (d.step == BOOT_END)
 			return end_plan(b, sum_up(b, plan));
 		if (d.step == BOOT_ASK) {
 			rc = ask(b, plan, d.boot, reterr);
-			return rc ? end_plan(b, rc) : EXIT_AFTER_BOOT;
+			return rc ? end_plan(b, rc) : EXIT_LATER;
 		}
 		rc = runs_of_boot(&s, &d, reterr);
-	} while (rc == EXIT_AFTER_BOOT);
+	} while (rc == EXIT_LATER);
 	if (rc == STOPPED)
-		return EXIT_AFTER_BOOT;
+		return EXIT_LATER;
 	printf("The experiment ends here; no further boot is asked for.\n");
 	return end_plan(b, rc);
 }

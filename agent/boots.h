@@ -6,9 +6,6 @@
 #include "agent/boot_plan.h"
 #include "agent/experiment.h"
 
-/* Exit status: nothing failed, and the rest comes after a boot. */
-#define EXIT_AFTER_BOOT 75
-
 /* What run.c lends. The functions return 0 or ERR_*; `runs` an exit status. */
 struct boots {
 	struct experiment_conf *x; /* first, end, unfit and run_done are set here */
@@ -21,6 +18,6 @@ struct boots {
 	void *user;
 };
 
-/* From where the plan stands. Returns an exit status (EXIT_AFTER_BOOT among them) or ERR_*. The
+/* From where the plan stands. Returns an exit status (EXIT_LATER among them) or ERR_*. The
  * plan's file is gone unless the experiment goes on. */
 int boots_carry_out(const struct boots *b, struct boot_plan *plan, struct err *reterr) MUSTCHECK;

@@ -5,6 +5,10 @@
 
 #include "common/base.h"
 
+/* Exit status of run (EX_TEMPFAIL): nothing failed, and runs are left for a later process: it was
+ * paused, or a boot comes first. */
+#define EXIT_LATER 75
+
 int cmd_daemon(int argc, char **argv);	    /* continuous watch runs, streamed to the server */
 int cmd_run(int argc, char **argv);	    /* the runs of an experiment */
 int cmd_tracepoints(int argc, char **argv); /* their numbers, for the service that is not root */

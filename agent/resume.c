@@ -2,8 +2,8 @@
 #include "agent/resume.h"
 
 #include "agent/boot_plan.h"
-#include "agent/boots.h"
 #include "agent/child.h"
+#include "agent/command.h"
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -41,7 +41,7 @@ static void on_end_of_child(void *user)
 
 	workload_tail(r->child, TAIL_LINES, &tail);
 	workload_close(TAKE(r->child));
-	if (r->ended.exit_status == EXIT_AFTER_BOOT)
+	if (r->ended.exit_status == EXIT_LATER)
 		log_info("the experiment over boots goes on later: %s", tail.len ? tail.data : "");
 	else
 		log_info("the experiment over boots ended with exit status %d: %s",
