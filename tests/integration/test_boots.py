@@ -4,7 +4,6 @@
 A "boot" is a new boot id (bind-mounted in a mount namespace, as containers have it) and a new daemon.
 The box's scripts are real programs that rigstat-tune runs: one chooses the next boot, one tells what
 has booted, one asks for the reboot."""
-import contextlib
 import json
 import os
 import signal
@@ -104,9 +103,8 @@ verify = /bin/echo old
 @pytest.fixture
 def box(tmp_path):
     made = Box(tmp_path)
-    with contextlib.closing(contextlib.ExitStack()) as stack:
-        stack.callback(made.stop_daemon)
-        yield made
+    yield made
+    made.stop_daemon()
 
 
 DESIGN = ["--experiment", "ker", "--factor", "kernel=old,new", "--boot", "kernel=kernel", "--warmup", "0s", "--duration",
